@@ -74,6 +74,7 @@ class Origin:
     file: str = ""  # as given on the command line, relative
     line: int = 0
     text: str = ""  # the statement's first line, stripped
+    targets: tuple[str, ...] = ()  # names that the statement assigns, when this op makes what they are given
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Op:
 
     `outputs` has one name for each result, `None` for a result that nothing reads.  `inplace` lists root inputs that
     the first output may overwrite when nothing reads them later.  `writes_buffer` pairs an output with the buffer
-    that takes its value; such a write happens once, in forward.  `time_s` is the cost of one run; `workspace_bytes`
+    that takes its value after the op has run; such a write happens once, in forward.  `time_s` is the cost of one run; `workspace_bytes`
     the largest sum of bytes that are live inside the call beyond inputs and outputs.
     """
 
@@ -100,6 +101,8 @@ class Op:
     replays: str | None = (
         None  # the "rng" root with the generator's state from before a random op, for running it again
     )
+    again_args: tuple[Arg, ...] | None = None  # arguments when it runs again, where they differ
+    derives: str | None = None  # a backward op: the forward op that it differentiates
     inplace: tuple[str, ...] = ()
     writes_buffer: tuple[tuple[str, str], ...] = ()
     time_s: float = 0.0
