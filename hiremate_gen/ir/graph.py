@@ -84,8 +84,8 @@ class Op:
 
     `outputs` has one name for each result, `None` for a result that nothing reads.  `inplace` lists root inputs that
     the first output may overwrite when nothing reads them later.  `writes_buffer` pairs an output with the buffer
-    that takes its value after the op has run; such a write happens once, in forward.  `time_s` is the cost of one run; `workspace_bytes`
-    the largest sum of bytes that are live inside the call beyond inputs and outputs.
+    that takes its value after the op has run; such a write happens once, in forward.  `time_s` is the
+    cost of one run; `workspace_bytes` the largest sum of bytes that are live inside the call beyond inputs and outputs.
     """
 
     name: str
@@ -158,6 +158,11 @@ class Graph:
     def writes(self) -> dict[str, tuple[str, ...]]:
         """Op -> the roots that it makes, in order of outputs (none for a view)."""
         return {o.name: () if o.view else self._roots(n for n in o.outputs if n is not None) for o in self.ops}
+
+    @cached_property
+    def maker(self) -> dict[str, Op]:
+        """Value -> the op that makes it, views included."""
+        return {name: op for op in self.ops for name in op.outputs if name is not None}
 
     @cached_property
     def producer(self) -> dict[str, str]:
