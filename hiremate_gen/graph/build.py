@@ -197,6 +197,8 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, device: str) -> Grap
     primals = {n.meta["desc"]: n.name for n in graph_module.graph.nodes if n.op == "placeholder"}
     for node, desc in zip(output.args[0], output.meta["desc"], strict=True):
         name = reading.names[node] if isinstance(node, fx.Node) else None
+        if desc is None:
+            continue  # the place of a gradient that there is not
         if isinstance(desc, d.InputMutationAOTOutput):
             if not isinstance(desc.mutated_input, d.BufferAOTInput):
                 raise UnsupportedError(

@@ -13,7 +13,7 @@ def partition(graph: Graph) -> Chain:
     """Cut `graph` into a chain of blocks; a graph without separators becomes one block."""
     forward = tuple(o for o in graph.computes if not o.backward)
     cuts = separators(graph, forward)
-    spans = stretches(forward, cuts, 0, len(forward))
+    spans = stretches(forward, cuts)
     backward = _owners(graph, forward, spans)
     at = {c.at: c for c in cuts}
     blocks: list[Block] = []
@@ -71,40 +71,40 @@ def _handed(graph: Graph, owner: dict[str, int], number: int, cut: Cut | None) -
     return next((r for r in found if graph.index[r].shape == shape), found[0] if found else None)
 
 
-def _common(ops: Sequence[Op]) -> tuple[str, ...]:
-    paths = [op.origin.module.split(".") if op.origin.module else [] for op in ops]
-    shared = paths[0]
+def _common(paths: Sequence[str]) -> str:
+    """The module path that all `paths` lie in."""
+    shared = paths[0].split(".")
     for path in paths[1:]:
-        shared = shared[
-            : next(
-                (i for i, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b), min(len(shared), len(path))
-            )
-        ]
-    return tuple(shared)
+        names = path.split(".")
+        while names[: len(shared)] != shared:
+            shared.pop()
+    return ".".join(shared)
 
 
 def _names(forward: tuple[Op, ...], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Module paths; where several blocks share one, the modules inside tell them apart."""
-    shared = [".".join(_common(forward[a:b])) for a, b in spans]
-    names = []
-    for (a, b), name in zip(spans, shared, strict=True):
-        if name == "" or shared.count(name) > 1:
-            inner = dict.fromkeys(
-                ".".join(op.origin.module.split(".")[: name.count(".") + 2]) if name else op.origin.module.split(".")[0]
-                for op in forward[a:b]
-                if op.origin.module != name
-            )
-            ends = list(inner)
-            name = (
-                f"{ends[0]}..{ends[-1].rsplit('.', 1)[-1]}" if len(ends) > 1 else ends[0] if ends else name or "model"
-            )
-        while name in names:
-            name += "_"
-        names.append(name)
-    return names
+    """A name for each span: the module that holds it, or holds all but its outermost ops, or the first and the last
+    module inside; the first of these that no other span has."""
+    choices = [_candidates([op.origin.module for op in forward[a:b]]) for a, b in spans]
+    taken: list[str] = []
+    for number, mine in enumerate(choices):
+        others = [c for n, cs in enumerate(choices) if n != number for c in cs]
+        name = next((c for c in mine if c not in others and c not in taken), "")
+        taken.append(name or f"{mine[-1]}@{number}")
+    return taken
+
+
+def _candidates(paths: list[str]) -> list[str]:
+    shared = _common(paths)
+    deeper = [p for p in paths if p != shared]
+    names = [shared] if shared else []
+    if deeper:
+        inner = _common(deeper)
+        names += [inner] if inner else []
+        names.append(f"{deeper[0]}..{deeper[-1]}" if deeper[0] != deeper[-1] else deeper[0])
+    return names or ["model"]
 
 
 def _kind(ops: Sequence[Op]) -> str:
     """The class of the module that holds all of `ops`, if one op says it."""
-    path = ".".join(_common(ops))
+    path = _common([op.origin.module for op in ops])
     return next((op.origin.module_class for op in ops if op.origin.module == path and path), "")

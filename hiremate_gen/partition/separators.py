@@ -60,35 +60,49 @@ def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-def stretches(forward: tuple[Op, ...], cuts: tuple[Cut, ...], start: int, end: int) -> list[tuple[int, int]]:
-    """Cut `forward[start:end]` at the outermost module boundaries, and again inside what is still too long.
+def stretches(forward: tuple[Op, ...], cuts: tuple[Cut, ...]) -> list[tuple[int, int]]:
+    """Spans of `forward`, cut at module boundaries from the outermost inwards.
 
-    A stretch that is short enough is cut all the same when some of its parts are alike: repeated modules become
-    blocks of their own, which are solved once and share their functions.
+    A span is cut while it is too long, or while alike parts come out: repeated modules become blocks of their own,
+    which are solved once and share their functions.  Short spans that stand beside each other join.
     """
+    spans = _cut(forward, cuts, 0, len(forward))[0]
+    shapes = [_shape(forward, span) for span in spans]
+    joined: list[tuple[int, int]] = []
+    open_ = False
+    for span, shape in zip(spans, shapes, strict=True):
+        alone = shapes.count(shape) == 1 or span[1] - span[0] < MIN_OPS
+        if alone and open_ and span[1] - joined[-1][0] <= 3 * MIN_OPS:
+            joined[-1] = (joined[-1][0], span[1])
+        else:
+            joined.append(span)
+        open_ = alone
+    return joined
+
+
+def _cut(forward: tuple[Op, ...], cuts: tuple[Cut, ...], start: int, end: int) -> tuple[list[tuple[int, int]], bool]:
+    """Spans of `forward[start:end]`, and whether some of them are alike."""
     inside = [c for c in cuts if start < c.at < end]
     if not inside:
-        return [(start, end)]
+        return [(start, end)], False
     depth = min(c.depth for c in inside)
     edges = [start, *(c.at for c in inside if c.depth == depth), end]
     parts = list(itertools.pairwise(edges))
-    shapes = [tuple(op.target for op in forward[a:b]) for a, b in parts]
+    shapes = [_shape(forward, part) for part in parts]
     alike = {s for s in shapes if len(s) >= MIN_OPS and shapes.count(s) > 1}
-    if not alike and end - start <= MAX_OPS:
-        return [(start, end)]
-    done: list[tuple[int, int]] = []
-    open_part: tuple[int, int] | None = None  # short neighbours that grow together
-    for (a, b), shape in zip(parts, shapes, strict=True):
-        if shape in alike or b - a >= MIN_OPS:
-            if open_part:
-                done.append(open_part)
-                open_part = None
-            done.extend([(a, b)] if shape in alike and b - a <= MAX_OPS else stretches(forward, cuts, a, b))
+    spans: list[tuple[int, int]] = []
+    repeats = bool(alike)
+    for part, shape in zip(parts, shapes, strict=True):
+        if shape in alike and len(shape) <= MAX_OPS:
+            spans.append(part)
             continue
-        open_part = (open_part[0] if open_part else a, b)
-        if open_part[1] - open_part[0] >= MIN_OPS:
-            done.append(open_part)
-            open_part = None
-    if open_part:
-        done.append(open_part)
-    return done
+        inner, inner_repeats = _cut(forward, cuts, *part)
+        repeats |= inner_repeats
+        spans.extend(inner)
+    if not repeats and end - start <= MAX_OPS:
+        return [(start, end)], False
+    return spans, repeats
+
+
+def _shape(forward: tuple[Op, ...], span: tuple[int, int]) -> tuple[str, ...]:
+    return tuple(op.target for op in forward[span[0] : span[1]])
