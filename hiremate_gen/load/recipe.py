@@ -128,7 +128,8 @@ def check_call(model: torch.nn.Module, inputs: Inputs, source: SourceFile) -> In
     except TypeError as error:
         takes = f"{type(model).__name__}.forward takes {signature}"
         given = ", ".join([*("one value" for _ in args), *(f"{k}=" for k in kwargs)]) or "nothing"
-        raise LoadError(f"{error}: {takes}, the inputs give ({given})", where=source.path, hint=_INPUTS_HINT) from None
+        hint = "make example_inputs() or --inputs give what it takes"
+        raise LoadError(f"{error}: {takes}, the inputs give ({given})", where=source.path, hint=hint) from None
     order = {name: at for at, name in enumerate(signature.parameters)}
     return args, dict(sorted(kwargs.items(), key=lambda item: order.get(item[0], len(order))))
 

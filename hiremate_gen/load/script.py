@@ -21,7 +21,10 @@ def skipped(tree: ast.Module, text: str, expressions: Iterable[str] = ()) -> tup
     """The statements that are left out, in order.  `expressions` are those of the command line: they need names too."""
     judge = Judge(tree)
     wanted = {n for e in expressions for n in _names(e)}
-    judge.needed = reachable(tree.body, {*judge.modules, *ENTRY_POINTS, *wanted})
+    # What never runs, whoever needs it, needs nothing itself.
+    judge.needed = frozenset(n for s in tree.body for n in bound(s))
+    possible = [s for s in tree.body if judge.verdict(s)[0] < Kind.SCRIPT]
+    judge.needed = reachable(possible, {*judge.modules, *ENTRY_POINTS, *wanted})
     verdicts = [judge.verdict(s) for s in tree.body]
     script = any(kind is Kind.SCRIPT for kind, _ in verdicts)
     lines = text.split("\n")
