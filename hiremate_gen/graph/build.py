@@ -175,6 +175,8 @@ def _overwritable(reading: Reading, op: Op, target: torch._ops.OpOverload) -> tu
     """Inputs that the result may overwrite: they own their storage and have the result's type and layout."""
     found = []
     for position in IN_PLACE.get(target, ()):
+        if position and op.kwargs:  # `alpha` scales the second operand
+            continue
         arg, out = op.args[position], op.outputs[0]
         if not isinstance(arg, Ref) or out is None:
             continue
