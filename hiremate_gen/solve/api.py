@@ -8,8 +8,12 @@ from functools import lru_cache
 
 from hiremate_gen.errors import InfeasibleError
 from hiremate_gen.ir import Chain, Graph, Plan, replay
+from hiremate_gen.solve.blocks import Cuts, cuts, local
 from hiremate_gen.solve.build import to_plan, whole
+from hiremate_gen.solve.dp import schedules, table
 from hiremate_gen.solve.frontier import Frontier, climb
+from hiremate_gen.solve.net import Codes, Net, profile
+from hiremate_gen.solve.options import Option, options
 from hiremate_gen.units import show_bytes
 
 EFFORT = 4_000_000  # steps replayed while polishing: about four seconds
@@ -61,8 +65,20 @@ def solve(
 
 @lru_cache(maxsize=4)
 def _frontier(graph: Graph, chain: Chain, time_limit_s: float, jobs: int) -> Frontier:
-    net, _, _ = whole(graph, chain)
-    return climb(net, (), EFFORT)
+    net, _, roots = whole(graph, chain)
+    return climb(net, _chain_schedules(net, cuts(net, roots, chain), chain), EFFORT)
+
+
+def _chain_schedules(net: Net, cut: Cuts, chain: Chain) -> list[Codes]:
+    """Schedules that the DP over the chain proposes."""
+    blocks = tuple(local(net, cut, k) for k in range(len(chain.blocks)))
+    known: dict[int, tuple[Option, ...]] = {}
+    for k, block in enumerate(chain.blocks):
+        if block.twin not in known:
+            known[block.twin] = options(blocks[k])
+    per_block = tuple(known[b.twin] for b in chain.blocks)
+    top = profile(net, ()).peak - net.base
+    return list(schedules(table(net, cut, blocks, per_block, top), 400))
 
 
 def _infeasible(graph: Graph, chain: Chain, plan: Plan, budget: int) -> InfeasibleError:
