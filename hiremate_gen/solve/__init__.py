@@ -1,0 +1,5 @@
+"""Which ops run when: the fastest plan within a budget (FORMULATION.md).  Torch-free; the only stage that uses cvxpy."""
+
+from hiremate_gen.solve.api import keep_all, minimum, solve
+
+__all__ = ["keep_all", "minimum", "solve"]

@@ -1,0 +1,151 @@
+"""Drop values at the peak until the budget holds, and take back what turned out unneeded (FORMULATION.md, "Heuristic")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hiremate_gen.solve.net import Codes, Net, Profile, profile
+
+Noise = Callable[[int], float]  # root -> factor on the score of dropping it, 1.0 without noise
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Roots not held across a moment: the codes that make them again, seconds, and bytes freed at that moment."""
+
+    codes: tuple[int, ...]
+    time_s: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """Where the peak is, and for each root live across it the step that reads it next."""
+
+    step: int
+    across: dict[int, int]  # root -> next reader's step
+    live: frozenset[int]  # all roots live at the step, its own ones included
+    spans: dict[int, list[tuple[int, int]]]  # root -> (made, last read) of each copy, by step
+
+
+def shrink(
+    net: Net, codes: Codes, budget: int, noise: Noise | None = None, tabu: frozenset[int] = frozenset()
+) -> Codes | None:
+    """Add recomputation until the peak is at most `budget` bytes; None when this greedy finds no way.
+
+    Codes in `tabu` are not used.
+    """
+    for _ in range(8 * net.n_ops):
+        run = profile(net, codes)
+        if run.peak <= budget:
+            return net.prune(codes)
+        drop = best_drop(net, codes, run, budget, noise, tabu)
+        if drop is None:
+            return None
+        more = net.prune((*codes, *drop.codes))
+        if more == codes:  # nothing would read it: try another one
+            tabu |= frozenset(drop.codes)
+        codes = more
+    return None
+
+
+def best_drop(
+    net: Net, codes: Codes, run: Profile, budget: int, noise: Noise | None, tabu: frozenset[int]
+) -> Drop | None:
+    """The drop with the fewest seconds for each byte at the first moment of the peak."""
+    moment = look(net, run)
+    stages = _stages(net, run)
+    have, excess = frozenset(codes), run.peak - budget
+    best: tuple[float, int] | None = None
+    found = None
+    for root in sorted(moment.across):
+        for extend in (True, False):
+            drop = drop_of(net, moment, stages, root, extend)
+            if drop is None or have.issuperset(drop.codes) or not tabu.isdisjoint(drop.codes):
+                continue
+            score = (drop.time_s + 1e-12) / min(drop.bytes, excess) * (noise(root) if noise else 1.0)
+            if best is None or (score, root) < best:
+                best, found = (score, root), drop
+    return found
+
+
+def _stages(net: Net, run: Profile) -> list[int]:
+    """For each step the backward op that it runs for; -1 in forward."""
+    stages, now = [-1] * len(run.steps), -1
+    for s in range(len(run.steps) - 1, net.n_forward - 1, -1):
+        if run.steps[s] >= net.n_forward:
+            now = run.steps[s]
+        stages[s] = now
+    return stages
+
+
+def look(net: Net, run: Profile) -> _Moment:
+    """Lifetimes around the first moment of the peak."""
+    at = run.peaks.index(run.peak)
+    spans: dict[int, list[tuple[int, int]]] = {}
+    opened: dict[int, int] = {}
+    next_read: dict[int, int] = {}
+    for s, op in enumerate(run.steps):
+        for r in net.writes[op]:
+            if r not in opened:
+                opened[r] = s
+        if s > at:
+            for r in net.reads[op]:
+                if r in opened and opened[r] < at:
+                    next_read.setdefault(r, s)
+        for r in run.dies[s]:
+            spans.setdefault(r, []).append((opened.pop(r), s))
+    end = len(run.steps)
+    for r, s in opened.items():
+        spans.setdefault(r, []).append((s, end))
+    touched = set(net.reads[run.steps[at]]) | set(net.writes[run.steps[at]])
+    live = frozenset(r for r, ss in spans.items() if any(a <= at <= b for a, b in ss))
+    across = {r: s for r, s in next_read.items() if r in live and r not in touched and r not in net.held}
+    return _Moment(at, across, live, spans)
+
+
+def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: bool) -> Drop | None:
+    """How to make `root` again after the peak.  An input that is gone by then is kept longer when `extend` and it is
+    live at the peak, and made again otherwise."""
+    reader = moment.across[root]
+    made = net.producer[root]
+    stage = net.stage_for(stages[reader], made) if stages[reader] >= 0 and made >= 0 else -1
+    if stage < 0:
+        return None
+    wanted, codes, freed = [(made, stage)], {}, net.size[root]
+    while wanted:
+        op, at = wanted.pop()
+        if op in codes:
+            continue
+        codes[op] = at
+        if len(codes) > 64:
+            return None
+        for r in net.reads[op]:
+            if any(
+                (a < moment.step and b >= reader) or (moment.step < a and b >= reader) for a, b in moment.spans.get(r, ())
+            ):
+                continue
+            again = net.stage_for(at, net.producer[r]) if net.producer[r] >= 0 else -1
+            if again < 0 or (extend and r in moment.live):
+                freed -= 0 if r in moment.live else net.size[r]
+            else:
+                wanted.append((net.producer[r], again))
+    if freed <= 0:
+        return None
+    done = tuple(sorted(net.code(at, op) for op, at in codes.items()))
+    return Drop(done, sum(net.time_s[op] for op in sorted(codes)), freed)
+
+
+def reduce(net: Net, codes: Codes, budget: int) -> Codes:
+    """Take back recomputation that the budget does not need, dearest first, until nothing more can go."""
+    changed = True
+    while changed:
+        changed = False
+        for code in sorted(codes, key=lambda c: (-net.time_s[c % net.n_forward], c)):
+            if code not in codes:
+                continue
+            fewer = net.prune(c for c in codes if c != code)
+            if net.time(fewer) <= net.time(codes) and profile(net, fewer).peak <= budget:
+                codes, changed = fewer, True
+    return codes

@@ -1,0 +1,113 @@
+"""The options of a block: schedules of the block alone that are worth choosing between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hiremate_gen.solve.blocks import Local
+from hiremate_gen.solve.greedy import reduce, shrink
+from hiremate_gen.solve.net import Codes, Net, Profile, profile
+
+LEVELS = 12
+MOST = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A schedule of a block alone.  Bytes; pairs are (when the block pays for its input, when another does)."""
+
+    codes: Codes
+    time_s: float  # recomputation inside the backward
+    saved: int  # kept from forward to backward, without the block's input and output
+    keeps: bool  # its backward reads the input, directly or to recompute
+    needs: bool  # its backward reads the kept output
+    forward_peak: tuple[int, int]
+    backward_peak: tuple[int, int]
+    again_s: float  # running the forward again, output included
+    again_last_s: float  # without the output
+
+    def beats(self, other: Option) -> bool:
+        """No worse in anything."""
+        return (
+            self.time_s <= other.time_s
+            and self.saved <= other.saved
+            and self.keeps <= other.keeps
+            and self.needs <= other.needs
+            and all(a <= b for a, b in zip(self.forward_peak, other.forward_peak, strict=True))
+            and all(a <= b for a, b in zip(self.backward_peak, other.backward_peak, strict=True))
+        )
+
+
+def describe(block: Local, codes: Codes) -> Option:
+    """Measure a schedule of the block alone."""
+    middle = block.middle
+    own, free = profile(block.net, codes), profile(block.unowned(), codes)
+    kept = _kept(block.net, own, middle)
+    keeps, needs = block.input in kept, block.output in kept
+    saved = sum(block.net.size[r] for r in kept if r not in (block.input, block.output))
+    return Option(
+        codes=codes,
+        time_s=block.net.time(codes),
+        saved=saved,
+        keeps=keeps,
+        needs=needs,
+        forward_peak=(max(own.peaks[:middle]), max(free.peaks[:middle])),
+        backward_peak=(max(own.peaks[middle + 1 :]), max(free.peaks[middle + 1 :])),
+        again_s=_again(block.net, kept | {block.output}),
+        again_last_s=_again(block.net, kept),
+    )
+
+
+def _kept(net: Net, run: Profile, middle: int) -> set[int]:
+    """Roots made in forward that are live after the middle."""
+    made = {r for o in range(net.n_forward) for r in net.writes[o]}
+    return made - {r for s in range(middle + 1) for r in run.dies[s]} - net.held
+
+
+def _again(net: Net, wanted: set[int]) -> float:
+    """Seconds to make `wanted` from the input; what runs once is still there."""
+    need, time_s = set(wanted), 0.0
+    for o in reversed(range(net.n_forward)):
+        if net.recomputable[o] and need.intersection(net.writes[o]):
+            time_s += net.time_s[o]
+            need.update(net.reads[o])
+    return time_s
+
+
+def options(block: Local, extra: tuple[Codes, ...] = ()) -> tuple[Option, ...]:
+    """Options of a block, the best for each pair of budgets on saved bytes and peak that the greedy reaches."""
+    found: dict[Codes, Option] = {(): describe(block, ())}
+    for codes in extra:
+        found.setdefault(codes, describe(block, codes))
+    start = profile(block.net, ())
+    top, saved = start.peak, start.peaks[block.middle]
+    for k in range(LEVELS):
+        target = saved - saved * k // LEVELS
+        net = block.with_rest(max(top - target, 0))
+        codes = shrink(net, (), top)
+        for step in range(6):
+            if codes is None:
+                break
+            limit = top - (top * step) // 12
+            codes = shrink(net, codes, limit) if step else codes
+            if codes is not None:
+                codes = reduce(net, codes, limit)
+                found.setdefault(codes, describe(block, codes))
+            if step:
+                net = block.with_rest(max(top - (top * (step + 1)) // 12 - target, 0))
+    return thin(tuple(found.values()))
+
+
+def thin(found: tuple[Option, ...]) -> tuple[Option, ...]:
+    """Without the beaten ones, and at most `MOST`: the fastest of each stretch of saved bytes."""
+    ordered = sorted(found, key=lambda o: (o.time_s, o.saved, o.backward_peak, o.forward_peak, o.codes))
+    best: list[Option] = []
+    for option in ordered:
+        if not any(b.beats(option) for b in best):
+            best.append(option)
+    if len(best) <= MOST:
+        return tuple(best)
+    ends = {min(best, key=lambda o: (o.saved, o.time_s)).codes, min(best, key=lambda o: (o.backward_peak, o.time_s)).codes}
+    step = (len(best) - 1) / (MOST - 1)
+    picked = {best[round(k * step)].codes for k in range(MOST)} | ends
+    return tuple(o for o in best if o.codes in picked)
