@@ -121,7 +121,7 @@ class Glue:
         output_names = self.output_names()
         return ClassPart(
             name="",
-            doc=(),
+            doc="",
             weights=weights,
             buffers=buffers,
             inputs=tuple(own[p] for p in inputs),
@@ -296,7 +296,7 @@ class Glue:
             name = self._unique(f"{base}Step")
             names.update(dict.fromkeys(numbers, name))
             where = ", ".join(self.chain.blocks[n].name for n in numbers)
-            done.append(replace(part, name=name, doc=(f"{where}.",)))
+            done.append(replace(part, name=name, doc=f"{where}."))
         for number in range(len(self.chain.blocks)):
             self.applies.append(self._apply(number, names[number]))
         return tuple(done)

@@ -26,7 +26,7 @@ class Facts:
 
 def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
     """Lines that start with `#`."""
-    inputs = ", ".join(f"{v.path}: {v.dtype}{list(v.shape)}" for v in graph.values if v.kind == "input")
+    inputs = ", ".join(f"{v.path}: {v.dtype}{list(v.shape)}" for v in graph.values if v.kind == "input" and v.path)
     rows = [
         ("source", f"{facts.source_name}  sha256:{facts.sha256[:16]}"),
         ("inputs", inputs),

@@ -46,7 +46,7 @@ _LONGEST = 40
 def identifier(text: str) -> str:
     """`text` as a Python identifier: dots become underscores, a leading digit gets one before it."""
     name = re.sub(r"\W", "_", text).strip("_") or "value"
-    return (f"_{name}" if name[0].isdigit() else name)[:_LONGEST]
+    return (f"layer_{name}" if name[0].isdigit() else name)[:_LONGEST]
 
 
 def short(target: str) -> str:

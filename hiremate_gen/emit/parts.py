@@ -36,13 +36,18 @@ class StepPart:
     arguments: tuple[str, ...]
     after: tuple[str, ...]  # lines after it
 
+    @property
+    def line(self) -> str:
+        call = f"{self.function}({', '.join(self.arguments)})"
+        return f"{', '.join(self.targets)} = {call}" if self.targets else call
+
 
 @dataclass(frozen=True, slots=True)
 class ClassPart:
     """An autograd Function for the instances of one kind of block that share a plan."""
 
     name: str
-    doc: tuple[str, ...]
+    doc: str
     weights: str
     buffers: str  # name of the named tuple of buffers that forward writes; empty when there is none
     inputs: tuple[str, ...]  # inputs of the model that need gradients here

@@ -124,7 +124,7 @@ def _inputs(graph: Graph, glue: Glue) -> tuple[InputPart, ...]:
             used=v.name in used,
         )
         for v in graph.values
-        if v.kind == "input" and v.dtype != "object"
+        if v.kind == "input" and v.root == v.name and v.dtype != "object"
     )
 
 

@@ -43,13 +43,14 @@ def build(
     *,
     origins: Origins,
     cost: Cost,
+    constants: tuple[str | None, ...],
     input_paths: tuple[str, ...],
     device: str,
 ) -> Graph:
     """Read the graph of `trace.Traced`.
 
     `cost` gives seconds and workspace bytes of a node, `input_paths` the source text of each flat example input.
-    Outputs carry no constants yet: `trace` knows those.  Raises UnsupportedError for ops that cannot be planned.
+    `constants` has, for each leaf that the model returns, None for a tensor and else its source text.  Raises UnsupportedError for ops that cannot be planned.
     """
     reading = Reading(origins, cost)
     for node in graph_module.graph.nodes:
@@ -59,7 +60,7 @@ def build(
             raise UnsupportedError(f"the trace holds a tensor of its own ({node.target})")
         elif node.op == "call_function":
             _call(reading, node)
-    return _finish(reading, graph_module, device)
+    return _finish(reading, graph_module, constants, device)
 
 
 def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...]) -> None:
@@ -189,7 +190,7 @@ def _overwritable(reading: Reading, op: Op, target: torch._ops.OpOverload) -> tu
     return tuple(found)
 
 
-def _finish(reading: Reading, graph_module: fx.GraphModule, device: str) -> Graph:
+def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str | None, ...], device: str) -> Graph:
 
     output = next(n for n in graph_module.graph.nodes if n.op == "output")
     outputs: list[Output] = []
@@ -209,7 +210,8 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, device: str) -> Grap
             assert name is not None
             writes.append((name, primals[desc.mutated_input]))
         elif isinstance(desc, d.PlainAOTOutput):
-            outputs.append(Output(name, tangents.get(desc.idx)))
+            constant = constants[desc.idx]
+            outputs.append(Output(name, tangents.get(desc.idx)) if constant is None else Output(None, None, constant))
         elif isinstance(desc, d.GradAOTOutput):
             if name is not None:
                 gradients.append((primals[desc.grad_of], name))

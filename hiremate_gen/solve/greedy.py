@@ -123,7 +123,8 @@ def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: boo
             return None
         for r in net.reads[op]:
             if any(
-                (a < moment.step and b >= reader) or (moment.step < a and b >= reader) for a, b in moment.spans.get(r, ())
+                (a < moment.step and b >= reader) or (moment.step < a and b >= reader)
+                for a, b in moment.spans.get(r, ())
             ):
                 continue
             again = net.stage_for(at, net.producer[r]) if net.producer[r] >= 0 else -1

@@ -236,7 +236,10 @@ def optimise(model: Model, budget: int, most_s: float, *, gap: float, nodes: int
     weight[-model.budget_rows :] = 100.0 / max(budget - net.base, 1)
     runs, rest = cp.Variable(n, boolean=True), cp.Variable(model.columns - n, bounds=[0, 1])
     x = cp.hstack([runs, rest])
-    limits = [sp.diags(weight) @ model.matrix @ x <= weight * right, (cost + tie) @ x <= most_s / scale * (1 + 1e-6) + 1e-4]
+    limits = [
+        sp.diags(weight) @ model.matrix @ x <= weight * right,
+        (cost + tie) @ x <= most_s / scale * (1 + 1e-6) + 1e-4,
+    ]
     problem = cp.Problem(cp.Minimize((cost + tie) @ x), limits)
     return _run(problem, runs, model, scale, gap, nodes, limit_s)
 

@@ -107,7 +107,10 @@ def thin(found: tuple[Option, ...]) -> tuple[Option, ...]:
             best.append(option)
     if len(best) <= MOST:
         return tuple(best)
-    ends = {min(best, key=lambda o: (o.saved, o.time_s)).codes, min(best, key=lambda o: (o.backward_peak, o.time_s)).codes}
+    ends = {
+        min(best, key=lambda o: (o.saved, o.time_s)).codes,
+        min(best, key=lambda o: (o.backward_peak, o.time_s)).codes,
+    }
     step = (len(best) - 1) / (MOST - 1)
     picked = {best[round(k * step)].codes for k in range(MOST)} | ends
     return tuple(o for o in best if o.codes in picked)
