@@ -111,12 +111,15 @@ class Glue:
         steps = tuple(
             self._step(number, c, (), with_buffers=False) for c in backward if c.steps or self._made(number, c)
         )
-        grads = {p: g for p, g in self.graph.gradients if self.gradient_block(p, g) == number}
+        mine = [(p, g) for p, g in self.graph.gradients if self.gradient_block(p, g) == number]
+        grads = dict(reversed(mine))  # the first part of each
+        further = [(p, g) for p, g in mine if grads[p] != g and not self._is_input(p)]
         own = self.names[number]
         token = f"{next(iter(arrivals.values()))}.new_empty(0)" if last else "token"
         returned = [token, "None", "None", *(["None"] if buffers else [])]
         returned += [f"grad_{identifier(self.graph.index[p].path)}" for p in inputs]
         returned += [own[grads[p]] if p in grads else "None" for p in self.statics[number]]
+        returned += [own[g] for _, g in further]
         planned = {o.value for o in self.graph.outputs if o.grad is not None}
         output_names = self.output_names()
         return ClassPart(
@@ -124,6 +127,7 @@ class Glue:
             doc="",
             weights=weights,
             buffers=buffers,
+            repeats=tuple(own[p] for p, _ in further),
             inputs=tuple(own[p] for p in inputs),
             last=last,
             shares_weights=shared and bool(weights),
@@ -312,6 +316,7 @@ class Glue:
         arguments = [f"{part.buffers}.of({module})"] if part.buffers else []
         arguments += inputs
         arguments += [f"*{part.weights}.of({module})"] if part.weights else []
+        arguments += [f"{part.weights}.of({module}).{name}" for name in part.repeats]
         targets = ", ".join(self.output_names()) if part.last else "token"
         return ApplyPart(targets, cls, number, tuple(arguments))
 

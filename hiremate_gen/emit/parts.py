@@ -50,6 +50,7 @@ class ClassPart:
     doc: str
     weights: str
     buffers: str  # name of the named tuple of buffers that forward writes; empty when there is none
+    repeats: tuple[str, ...]  # weights passed once more for each further part of their gradient
     inputs: tuple[str, ...]  # inputs of the model that need gradients here
     last: bool
     shares_weights: bool  # another block's backward runs this one again

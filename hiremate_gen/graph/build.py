@@ -15,7 +15,7 @@ from hiremate_gen.errors import UnsupportedError
 from hiremate_gen.graph.arguments import argument
 from hiremate_gen.graph.kinds import IN_PLACE, is_random, is_view, may_run_again
 from hiremate_gen.graph.origins import Origins
-from hiremate_gen.graph.rewrite import rewrite
+from hiremate_gen.graph.rewrite import rewrite, split_gradients
 from hiremate_gen.ir import Graph, Op, Output, Ref, Value
 
 aten = torch.ops.aten
@@ -50,7 +50,8 @@ def build(
     """Read the graph of `trace.Traced`.
 
     `cost` gives seconds and workspace bytes of a node, `input_paths` the source text of each flat example input.
-    `constants` has, for each leaf that the model returns, None for a tensor and else its source text.  Raises UnsupportedError for ops that cannot be planned.
+    `constants` has, for each leaf that the model returns, None for a tensor and else its source text.
+    Raises UnsupportedError for ops that cannot be planned.
     """
     reading = Reading(origins, cost)
     for node in graph_module.graph.nodes:
@@ -218,7 +219,8 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
         else:
             raise UnsupportedError(f"the model returns something that cannot be planned ({desc.expr()})")
     ops = rewrite(tuple(reading.ops), reading.values, tuple(writes))
-    return Graph(tuple(reading.values.values()), ops, tuple(outputs), tuple(gradients), device)
+    ops, parts = split_gradients(ops, reading.values, tuple(gradients), {o.value for o in outputs})
+    return Graph(tuple(reading.values.values()), ops, tuple(outputs), parts, device)
 
 
 def _is_tangent(node: fx.Node) -> bool:

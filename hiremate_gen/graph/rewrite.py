@@ -24,6 +24,38 @@ def rewrite(ops: tuple[Op, ...], values: dict[str, Value], writes: tuple[tuple[s
     return tuple(o for o in ops if not o.backward) + tuple(o for o in ops if o.backward)
 
 
+def split_gradients(
+    ops: tuple[Op, ...], values: dict[str, Value], gradients: tuple[tuple[str, str], ...], kept: set[str | None]
+) -> tuple[tuple[Op, ...], tuple[tuple[str, str], ...]]:
+    """Gradients of values used several times as the parts that autograd would add up itself.
+
+    Added up in the graph they would be one part, and a step with two forwards before its backward would round
+    differently: (a + b) + (c + d) in place of ((a + b) + c) + d.
+    """
+    makers = {name: op for op in ops for name in op.outputs if name is not None}
+    readers: dict[str, int] = {}
+    for name in (n for op in ops for n in op.inputs):
+        readers[name] = readers.get(name, 0) + 1
+    gone: set[str] = set()
+
+    def parts(name: str) -> list[str]:
+        op = makers.get(name)
+        adds = (
+            op is not None and op.backward and op.derives is None and op.target == "aten.add.Tensor" and not op.kwargs
+        )
+        if op is None or not adds or readers.get(name, 0) or name in kept or len(op.inputs) != 2:
+            return [name]
+        gone.add(op.name)
+        values.pop(name)
+        first, second = op.inputs
+        readers[first] -= 1
+        readers[second] -= 1
+        return [*parts(first), second]
+
+    split = [(parameter, part) for parameter, gradient in gradients for part in parts(gradient)]
+    return tuple(op for op in ops if op.name not in gone), tuple(split)
+
+
 def _batch_norm(
     ops: tuple[Op, ...], values: dict[str, Value], writes: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[Op, ...], tuple[tuple[str, str], ...]]:

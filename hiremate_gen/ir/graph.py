@@ -131,7 +131,8 @@ class Graph:
     values: tuple[Value, ...]
     ops: tuple[Op, ...]
     outputs: tuple[Output, ...]
-    # parameter or input value -> value that is its gradient; parameters without a gradient are absent
+    # (parameter or input, a part of its gradient).  A parameter that is used several times has a part for each use, in
+    # the order in which autograd adds them up; one without a gradient is absent.
     gradients: tuple[tuple[str, str], ...]
     device: str = "cpu"
     index: dict[str, Value] = field(init=False, repr=False, compare=False)
@@ -172,8 +173,13 @@ class Graph:
     @cached_property
     def held(self) -> frozenset[str]:
         """Roots that stay live to the end of the step: what the caller gets, and gradients."""
-        names = [o.value for o in self.outputs if o.value is not None] + [g for _, g in self.gradients]
-        return frozenset(self._roots(names))
+        first = dict(reversed(self.gradients))
+        return frozenset(self._roots([*(o.value for o in self.outputs if o.value is not None), *first.values()]))
+
+    @cached_property
+    def handed(self) -> frozenset[str]:
+        """Further parts of gradients: autograd adds each to the first as soon as it gets it, at a segment's end."""
+        return frozenset(self._roots(g for _, g in self.gradients)) - self.held
 
     @cached_property
     def static_bytes(self) -> int:

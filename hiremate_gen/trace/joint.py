@@ -18,6 +18,7 @@ from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.errors import UnsupportedError
+from hiremate_gen.trace.kernels import eager_kernels
 from hiremate_gen.trace.refusals import explain
 
 
@@ -58,19 +59,26 @@ def trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], names
     model cannot be traced.
     """
     try:
-        program = torch.export.export(model, args, kwargs, strict=False)
-        exported = program.module()
-        constants = _constants_as_buffers(exported, program.constants)
-        leaves, structure = _plan_for_the_loss(exported, _trained(model))
-        with contextlib.ExitStack() as stack, torch.fx.traceback.preserve_node_meta():
-            joint = aot_export_joint_with_descriptors(stack, exported, args, kwargs, decompositions=None)
-            graph_module = joint.graph_module
+        with eager_kernels():
+            graph_module, leaves, structure, constants = _joint(model, args, kwargs)
     except Exception as error:
         raise explain(error) from error
     if not isinstance(graph_module, fx.GraphModule):
         raise UnsupportedError("torch handed back no graph for this model")
     paths, inputs = _input_paths(args, kwargs, names)
     return Traced(graph_module, leaves, structure, paths, inputs, constants)
+
+
+def _joint(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Leaf, ...], pytree.TreeSpec, dict[str, torch.Tensor]]:
+    program = torch.export.export(model, args, kwargs, strict=False)
+    exported = program.module()
+    constants = _constants_as_buffers(exported, program.constants)
+    leaves, structure = _plan_for_the_loss(exported, _trained(model))
+    with contextlib.ExitStack() as stack, torch.fx.traceback.preserve_node_meta():
+        joint = aot_export_joint_with_descriptors(stack, exported, args, kwargs, decompositions=None)
+        return joint.graph_module, leaves, structure, constants
 
 
 def _constants_as_buffers(exported: fx.GraphModule, constants: dict[str, Any]) -> dict[str, torch.Tensor]:
