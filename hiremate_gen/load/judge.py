@@ -88,8 +88,8 @@ class Judge:
                 needed = bool(self.needed & ({*bound(node)} | self._changed(node)))
                 return self._value(node, needed)
             case ast.If(test=test) | ast.While(test=test):
-                loop = [(Kind.SCRIPT, "it loops")] if isinstance(node, ast.While) else []
-                return max([*loop, self._value(test, True), *self._inside(node)], key=_kind)
+                loop = [(Kind.SCRIPT, "it loops until something happens")] if isinstance(node, ast.While) else []
+                return max([self._value(test, True), *self._inside(node), *loop], key=_kind)
             case ast.For(iter=value):
                 return max([self._value(value, True), *self._inside(node)], key=_kind)
             case ast.With(items=items):
