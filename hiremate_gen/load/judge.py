@@ -79,23 +79,23 @@ class Judge:
 
     def verdict(self, node: ast.stmt) -> Verdict:
         """How bad it is to run the statement, and why."""
+        needed = bool(self.needed & ({*bound(node)} | self._changed(node)))
         match node:
             case ast.If() if is_main_guard(node):
                 return Kind.MAIN, "it is the main program"
             case ast.Expr(value=ast.Call() as call):
                 return self._bare(call)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                needed = bool(self.needed & ({*bound(node)} | self._changed(node)))
                 return self._value(node, needed)
             case ast.If(test=test) | ast.While(test=test):
                 loop = [(Kind.SCRIPT, "it loops until something happens")] if isinstance(node, ast.While) else []
-                return max([self._value(test, True), *self._inside(node), *loop], key=_kind)
+                return max([self._value(test, needed), *self._inside(node), *loop], key=_badness)
             case ast.For(iter=value):
-                return max([self._value(value, True), *self._inside(node)], key=_kind)
+                return max([self._value(value, needed), *self._inside(node)], key=_badness)
             case ast.With(items=items):
-                return max([*(self._value(i.context_expr, True) for i in items), *self._inside(node)], key=_kind)
+                return max([*(self._value(i.context_expr, needed) for i in items), *self._inside(node)], key=_badness)
             case ast.Try():
-                return max([_RUN, *self._inside(node)], key=_kind)
+                return max([_RUN, *self._inside(node)], key=_badness)
         return _RUN
 
     def _inside(self, node: ast.stmt) -> Iterator[Verdict]:
@@ -141,7 +141,7 @@ class Judge:
                 found = (Kind.BUILD, f"it builds {name}, and neither build_model() nor the inputs need it")
             else:
                 found = (Kind.UNKNOWN, f"it calls {name}(), and neither the model nor its inputs need it")
-            worst = max(worst, found, key=_kind)
+            worst = max(worst, found, key=_badness)
         return worst
 
     def _trains(self, name: str) -> bool:
@@ -210,5 +210,6 @@ def _calls_any(node: ast.AST, names: set[str]) -> bool:
     return any(dotted(c.func).rpartition(".")[2] in names for c in ast.walk(node) if isinstance(c, ast.Call))
 
 
-def _kind(verdict: Verdict) -> Kind:
-    return verdict[0]
+def _badness(verdict: Verdict) -> tuple[Kind, bool]:
+    """Of two equal verdicts, the one that tells more."""
+    return verdict[0], verdict[1].endswith("trains")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -30,7 +31,7 @@ def place(path: str, tree: ast.Module) -> Place:
     """
     file = os.path.abspath(path)
     folder, base = os.path.split(file)
-    stem = os.path.splitext(base)[0]
+    stem = re.sub(r"\W", "_", os.path.splitext(base)[0])
     imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
     levels = max((n.level for n in imports if isinstance(n, ast.ImportFrom)), default=0)
     parts: list[str] = []
@@ -43,7 +44,8 @@ def place(path: str, tree: ast.Module) -> Place:
     if parts and (levels or any(parts[0] in _packages(n) for n in imports)):
         return Place(file, home, ".".join([*parts, stem]))
     # A file called json.py must not hide the module of that name from everyone else.
-    return Place(file, folder, f"_{stem}" if stem in sys.stdlib_module_names or _is_foreign(stem, file) else stem)
+    hides = stem in sys.stdlib_module_names or _is_foreign(stem, file)
+    return Place(file, folder, f"model_{stem}" if hides else stem)
 
 
 def _packages(node: ast.Import | ast.ImportFrom) -> set[str]:
