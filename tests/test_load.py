@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from hiremate_gen.errors import HiremateError, LoadError, UnsupportedError
 from hiremate_gen.load import Loaded, LoadRequest, load
+from hiremate_gen.load.build import _moved
 
 HEAD = "import torch\nfrom torch import nn\n"
 NET = """
@@ -133,6 +134,17 @@ def test_keywords_nested_inputs_and_their_names(loads: Any) -> None:
     assert loaded.args == () and loaded.input_names == ("x",)
 
 
+def test_moving_keeps_ties_and_frozen_parameters() -> None:
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
+        model[1].weight = model[0].weight
+        model[0].bias.requires_grad_(False)
+        _moved(model, "meta")
+    assert {t.device.type for t in [*model.parameters(), *model.buffers()]} == {"meta"}
+    assert model[1].weight is model[0].weight and isinstance(model[0].weight, torch.nn.Parameter)
+    assert [p.requires_grad for p in model[0].parameters()] == [True, False]
+
+
 def test_build_model_and_flags_come_before_the_root_class(loads: Any) -> None:
     text = HEAD + NET + INPUTS + "def build_model():\n    return Net(8)\n"
     assert loads(text).model_expr == "build_model()"
@@ -226,6 +238,9 @@ def test_dataclasses_and_future_annotations(loads: Any) -> None:
     [
         "while True: pass",
         "main()",
+        "from trainer import main as work; work()",
+        "import trainer; trainer.main()",
+        "sys.exit(len(harmless()))",
         "sys.exit(main())",
         "for epoch in range(9):\n    boom()",
         "with torch.no_grad():\n    boom()",
@@ -242,8 +257,11 @@ def test_dataclasses_and_future_annotations(loads: Any) -> None:
 )
 def test_training_never_runs(loads: Any, statement: str) -> None:
     text = f"import sys\n{HEAD}{NET}\ndef boom():\n    raise AssertionError\n\ndef main():\n    boom().backward()\n\n"
-    loaded = loads(f"{text}{statement}\n{INPUTS}", import_limit_s=20.0)
+    text += "def harmless():\n    boom()\n"
+    files = {"trainer.py": "def main():\n    raise AssertionError\n"}
+    loaded = loads(f"{text}{statement}\n{INPUTS}", files, import_limit_s=20.0)
     assert loaded.source.skipped and loaded.model_expr == "Net()"
+    assert loaded.build_from(loaded.source.text).model.training
 
 
 def test_what_the_model_needs_runs(loads: Any) -> None:

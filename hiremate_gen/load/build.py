@@ -115,7 +115,19 @@ def check_device(device: str) -> None:
 
 
 def _moved(model: torch.nn.Module, device: str) -> torch.nn.Module:
-    return model if device == "cpu" else model.to(device)
+    """As model.to(device), which fails on fake parameters."""
+    moved: dict[torch.Tensor, Any] = {}
+    for module in model.modules() if device != "cpu" else ():
+        for table in (module._parameters, module._buffers):
+            for name, tensor in table.items():
+                if tensor is not None and tensor.device != torch.device(device):
+                    table[name] = moved[tensor] = moved[tensor] if tensor in moved else _moved_one(tensor, device)
+    return model
+
+
+def _moved_one(tensor: torch.Tensor, device: str) -> torch.Tensor:
+    new = tensor.detach().to(device)
+    return torch.nn.Parameter(new, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else new
 
 
 def _inputs_on(inputs: Inputs, device: str) -> Inputs:

@@ -31,6 +31,7 @@ _SCRIPT_WORK = {
     *("load", "loadmat", "load_state_dict", "load_dataset", "read_csv", "open", "input", "urlopen", "urlretrieve"),
     *("cuda", "DataLoader", "parse_args", "parse_known_args", "init_process_group", "download", "save", "savefig"),
     *("Adam", "AdamW", "SGD", "Adagrad", "RMSprop", "Adafactor", "SummaryWriter", "GradScaler", "train", "eval"),
+    *("main", "run", "launch", "spawn", "start"),
 }
 _SETTINGS = {"manual_seed", "manual_seed_all", "seed", "use_deterministic_algorithms", "filterwarnings"}
 _SETTINGS |= {"simplefilter", "basicConfig", "setdefault", "add_safe_globals", "setrecursionlimit", "setLevel"}
@@ -115,8 +116,11 @@ class Judge:
         name = dotted(call.func)
         root, _, _ = name.partition(".")
         tail = name.rpartition(".")[2]
-        if self._trains(name):
-            return Kind.SCRIPT, f"it calls {name}(), which trains"
+        inside = [dotted(c.func) for c in _calls(call)]
+        if trains := next((n for n in inside if self._trains(n)), ""):
+            return Kind.SCRIPT, f"it calls {trains}(), which trains"
+        if any(n in self._functions or n in self.modules or n.endswith("exit") for n in inside):
+            return Kind.SCRIPT, f"it calls {name}()"
         if tail in _SETTINGS or name.startswith(_SETTINGS_OF) or name in ("print", "setattr", "delattr"):
             return self._value(call, True) if name in ("print", "setattr") else _RUN
         if root in self._origin and tail not in _SCRIPT_WORK and not self._is_stdlib(root):
