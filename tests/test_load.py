@@ -156,6 +156,8 @@ def test_another_text_in_the_same_place(loads: Any) -> None:
     loaded = loads(HEAD + "from layers import make\n" + NET + INPUTS, {"layers.py": "make = 1\n"})
     built = loaded.build_from(loaded.source.text.replace("mean()", "sum()"), seed=5)
     same = loaded.build_real(5)
+    assert "mean()" in inspect.getsource(type(same.model).forward)
+    assert "sum()" in inspect.getsource(type(built.model).forward)
     assert torch.equal(built.model.fc.weight, same.model.fc.weight) and torch.equal(built.args[0], same.args[0])
     assert built.model(*built.args).item() == pytest.approx(4 * 8 * same.model(*same.args).item(), rel=1e-4)
 

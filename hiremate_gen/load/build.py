@@ -117,11 +117,11 @@ def check_device(device: str) -> None:
 def _moved(model: torch.nn.Module, device: str) -> torch.nn.Module:
     """As model.to(device), which fails on fake parameters."""
     moved: dict[torch.Tensor, Any] = {}
-    for module in model.modules() if device != "cpu" else ():
-        for table in (module._parameters, module._buffers):
-            for name, tensor in table.items():
-                if tensor is not None and tensor.device != torch.device(device):
-                    table[name] = moved[tensor] = moved[tensor] if tensor in moved else _moved_one(tensor, device)
+    tables: list[dict[str, Any]] = [t for m in model.modules() for t in (m._parameters, m._buffers)]
+    for table in tables if device != "cpu" else ():
+        for name, tensor in table.items():
+            if tensor is not None and tensor.device != torch.device(device):
+                table[name] = moved[tensor] = moved[tensor] if tensor in moved else _moved_one(tensor, device)
     return model
 
 

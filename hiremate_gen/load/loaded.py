@@ -76,8 +76,9 @@ class Loaded:
         What does not run at import in model.py does not run here.  Raises LoadError, or whatever the text raises.
         """
         left_out = {s.index for s in skipped(ast.parse(text), text, (self.model_expr, *self.inputs_exprs))}
+        where = replace(self.recipe.where, file=f"{self.filename} (generated)")  # its lines are not those of model.py
         with self.at_home():
-            module = import_text(self.recipe.where, text, left_out)
+            module = import_text(where, text, left_out)
             return build_real(replace(self.recipe, module=module), self.device, seed)
 
     def text(self) -> str:
