@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from hiremate_gen.load.build import Built, build_real
 from hiremate_gen.load.module import import_text
 from hiremate_gen.load.place import at_home
 from hiremate_gen.load.recipe import Recipe
+from hiremate_gen.load.script import skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,14 @@ class Loaded:
             return build_real(self.recipe, self.device, seed)
 
     def build_from(self, text: str, seed: int = 0) -> Built:
-        """The same from another text in the file's place, such as a generated one: same expressions, same values."""
-        from dataclasses import replace
+        """The same from another text in the file's place, such as a generated one: same expressions, same values.
 
+        What does not run at import in model.py does not run here.  Raises LoadError, or whatever the text raises.
+        """
+        left_out = {s.index for s in skipped(ast.parse(text), text, (self.model_expr, *self.inputs_exprs))}
+        where = replace(self.recipe.where, file=f"{self.filename} (generated)")  # its lines are not those of model.py
         with self.at_home():
-            module = import_text(self.recipe.where, text)
+            module = import_text(where, text, left_out)
             return build_real(replace(self.recipe, module=module), self.device, seed)
 
     def text(self) -> str:
