@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,13 +12,13 @@ from torch._functorch._aot_autograd import descriptors as d
 
 from hiremate_gen.errors import UnsupportedError
 from hiremate_gen.graph.arguments import argument
+from hiremate_gen.graph.costs import Cost
 from hiremate_gen.graph.kinds import IN_PLACE, is_random, is_view, may_run_again
 from hiremate_gen.graph.origins import Origins
 from hiremate_gen.graph.rewrite import rewrite, split_gradients
 from hiremate_gen.ir import Graph, Op, Output, Ref, Value
 
 aten = torch.ops.aten
-Cost = Callable[[fx.Node], tuple[float, int]]
 
 
 @dataclass

@@ -43,7 +43,11 @@ def casts(call: Call) -> int:
     inputs = tensors(v for k, v in call.given.items() if k not in masks)
     common = call.out.dtype
     if common.itemsize == 1:  # a comparison: its inputs agree on a dtype of their own
-        common = max((t.dtype for t in inputs if t.ndim), key=lambda d: (d.is_complex, d.is_floating_point, d.itemsize), default=common)
+        common = max(
+            (t.dtype for t in inputs if t.ndim),
+            key=lambda d: (d.is_complex, d.is_floating_point, d.itemsize),
+            default=common,
+        )
     return sum(numel(t) * common.itemsize for t in inputs if t.dtype != common and numel(t) > 1)
 
 
