@@ -77,7 +77,7 @@ def generate(options: Options, report: Report) -> Result:
 
 def _trace(loaded: Loaded) -> Traced:
     assert loaded.source.planned is not None
-    return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names)
+    return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names, loaded.shown)
 
 
 def _graph(loaded: Loaded, traced: Traced, options: Options) -> Graph:
