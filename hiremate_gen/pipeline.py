@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hiremate_gen import emit as emission
 from hiremate_gen.config import Options, Report
-from hiremate_gen.errors import UsageError
+from hiremate_gen.errors import InfeasibleError, UsageError
 from hiremate_gen.graph import Origins, build, cost_model
 from hiremate_gen.ir import Chain, Graph, Plan, Schedule, dump_plan, load_plan, replay
 from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
@@ -103,7 +103,13 @@ def _plan(options: Options, loaded: Loaded, graph: Graph, chain: Chain, budget: 
     if options.plan is None:
         return solve(graph, chain, budget, time_limit_s=options.time_limit_s, report=report)
     text = Path(options.plan).read_text(encoding="utf-8")
-    return load_plan(text, graph, chain, where=options.plan, sha256=loaded.source.sha256)
+    plan = load_plan(text, graph, chain, where=options.plan, sha256=loaded.source.sha256)
+    peak = replay(graph, plan).peak_bytes
+    if peak > budget:
+        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(budget)}"
+        hint = f"give --budget {peak} or more, or leave out --plan to solve for this one"
+        raise InfeasibleError(message, minimum_bytes=peak, where=options.plan, hint=hint)
+    return plan
 
 
 def _summary(loaded: Loaded, calls: Schedule, facts: emission.Facts) -> str:
