@@ -60,9 +60,10 @@ class Names:
     The block's input is `x` and its output `out`, so that blocks which do the same work read the same.
     """
 
-    def __init__(self, graph: Graph, block: Block, prefix: str, reserved: frozenset[str]) -> None:
+    def __init__(self, graph: Graph, block: Block, prefix: str) -> None:
         self._graph, self._block, self._prefix = graph, block, prefix
-        self._taken = set(RESERVED | reserved)
+        # Names of the user's module may be hidden inside a generated function: it does not use them.
+        self._taken = set(RESERVED)
         self._names: dict[str, str] = {}
         self._of: dict[str, str] = {}  # gradient -> the forward value that it is the gradient of
         self._alone = _single_op_modules(graph, block)

@@ -11,11 +11,12 @@ from torch import fx
 from torch._functorch._aot_autograd import descriptors as d
 
 from hiremate_gen.errors import UnsupportedError
-from hiremate_gen.graph.arguments import argument
+from hiremate_gen.graph.arguments import argument, idle
 from hiremate_gen.graph.costs import Cost
 from hiremate_gen.graph.kinds import IN_PLACE, is_random, is_view, may_run_again
 from hiremate_gen.graph.origins import Origins
-from hiremate_gen.graph.rewrite import rewrite, split_gradients
+from hiremate_gen.graph.rewrite import reserve_for_loss, rewrite, split_gradients
+from hiremate_gen.graph.views import same_view, shortened
 from hiremate_gen.ir import Graph, Op, Output, Ref, Value
 
 aten = torch.ops.aten
@@ -106,14 +107,19 @@ def _call(reading: Reading, node: fx.Node) -> None:
     if node.target is aten.detach.default:
         reading.names[node] = reading.names[node.args[0]]  # type: ignore[index]
         return
+    if is_view(node.target):
+        ancestor = same_view(node)
+        if ancestor is not None and ancestor in reading.names:
+            reading.names[node] = reading.names[ancestor]
+            return
     if not node.users and not node.target._schema.is_mutable:
         return
     _op(reading, node, node.target)
 
 
 def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
-    args = tuple(argument(a, reading.name_of) for a in node.args)
-    kwargs = tuple((k, argument(v, reading.name_of)) for k, v in sorted(node.kwargs.items()))
+    args = tuple(argument(a, reading.name_of) for a in (shortened(node) if is_view(target) else node.args))
+    kwargs = tuple((k, argument(v, reading.name_of)) for k, v in sorted(node.kwargs.items()) if not idle(k, v))
     backward = bool(node.meta.get("autograd_backward")) or any(_is_backward(reading, n) for n in node.all_input_nodes)
     view = is_view(target)
     random = is_random(target, node.args)
@@ -218,6 +224,7 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
         else:
             raise UnsupportedError(f"the model returns something that cannot be planned ({desc.expr()})")
     ops = rewrite(tuple(reading.ops), reading.values, tuple(writes))
+    ops = reserve_for_loss(ops, reading.values)
     ops, parts = split_gradients(ops, reading.values, tuple(gradients), {o.value for o in outputs})
     return Graph(tuple(reading.values.values()), ops, tuple(outputs), parts, device)
 
