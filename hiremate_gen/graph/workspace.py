@@ -47,7 +47,10 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.reduction, "sum mean prod"),
     (kinds.none, "var std var_mean amax amin max min argmax argmin any all linalg_vector_norm norm diagonal_copy"),
     (kinds.pointwise_loss, "mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits"),
-    (kinds.indexed, "gather scatter scatter_add index_select index index_put _unsafe_index _unsafe_index_put index_add"),
+    (
+        kinds.indexed,
+        "gather scatter scatter_add index_select index index_put _unsafe_index _unsafe_index_put index_add",
+    ),
     (kinds.indexed, "embedding embedding_dense_backward"),
     (kinds.fourier, "_fft_c2c _fft_r2c _fft_c2r"),
     (kinds.upsample, "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d"),
