@@ -107,7 +107,7 @@ class Conv:
             factor = 2.2 if blocks == 1 else 1.25 if blocks <= 4 else 0.95
             scratch = int(self.threads * self.wb * factor) + self.gathered
         else:
-            scratch = (image_threads(self) - 1) * self.wb
+            scratch = ((self.threads if self.first else image_threads(self)) - 1) * self.wb
         return scratch * 2 + self.xb + self.yb if self.w.dtype == torch.bfloat16 else scratch + SLACK
 
 
@@ -116,7 +116,7 @@ def convolution(call: Call, threads: int) -> int:
     conv = _conv(call, call.tensor("input"), call.out, threads)
     extra = _relaid(conv, conv.x) + _relaid(conv, conv.w)
     if not conv.blocked:
-        whole = not conv.transposed or conv.x.ndim == 4
+        whole = not conv.transposed or conv.x.ndim < 5
         return extra + (conv.columns if whole else conv.columns // max(1, int(conv.x.shape[0])))
     if conv.channels_last:
         turned = conv.yb + 2 * _gather(conv, conv.y, conv.x) if conv.transposed else 0
@@ -212,7 +212,7 @@ def _gather(conv: Conv, fine: Tensor, coarse: Tensor) -> int:
 
 def _turned_twice(conv: Conv) -> bool:
     """Whether the result is copied twice on its way out of blocks."""
-    return conv.strided and conv.transposed or conv.y.ndim == 5 and (conv.strided or conv.depthwise)
+    return (conv.strided and conv.transposed) or (conv.y.ndim == 5 and (conv.strided or conv.depthwise))
 
 
 def _bias(conv: Conv) -> int:
