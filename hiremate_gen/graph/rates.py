@@ -27,6 +27,7 @@ class Rates:
     bandwidth_bytes: float
     launch_s: float
     element_s: Mapping[str, float]
+    share: Mapping[str, float] = MappingProxyType({})  # of the peak that a kind of product reaches; 1 if absent
 
 
 _FREE: Mapping[str, float] = MappingProxyType({})
@@ -43,11 +44,12 @@ _CPU_NS = {
     "silu_backward": 0.15,
     "softmax": 0.24,
     "softmax_backward": 0.19,
-    "layer_norm": 0.12,
+    "layer_norm": 0.2,
     "layer_norm_backward": 0.2,
     "batch_norm": 0.75,
     "batch_norm_backward": 0.26,
     "dropout": 2.6,
+    "dropout_backward": 0.35,
     "random": 2.4,
     "variance": 0.5,
     "scan": 0.75,
@@ -61,8 +63,16 @@ _CPU_NS = {
     "fourier": 2.6,
     "transpose": 0.37,
 }
+_CPU_SHARE = MappingProxyType({"matmul": 0.5, "batched": 0.4, "attention": 0.28})
 _CPU = Rates(
-    "cpu", 2.0e11, 2.0e11, 1.0e11, 8.0e10, 4e-6, MappingProxyType({k: round(v * 1e-9, 15) for k, v in _CPU_NS.items()})
+    name="cpu",
+    single_flops=4.0e11,
+    half_flops=4.0e11,
+    double_flops=2.0e11,
+    bandwidth_bytes=8.0e10,
+    launch_s=4e-6,
+    element_s=MappingProxyType({kind: round(ns * 1e-9, 15) for kind, ns in _CPU_NS.items()}),
+    share=_CPU_SHARE,
 )
 
 # Tensor cores count where torch uses them by default: for half precision; float32 runs at its own rate.

@@ -59,7 +59,7 @@ def seconds(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs
     call = bind(target, args, kwargs, outputs)
     if is_view(call):
         return 0.0
-    compute = flops(call, args, kwargs, outputs) / _peak(call, rates)
+    compute = flops(call, args, kwargs, outputs) / (_peak(call, rates) * rates.share.get(product(call), 1.0))
     memory = traffic_bytes(call) / rates.bandwidth_bytes
     return max(compute, memory, _elements(call) * rates.element_s.get(kind(call), 0.0)) + rates.launch_s
 
@@ -92,7 +92,7 @@ def traffic_bytes(call: Call) -> int:
 def kind(call: Call) -> str:
     """The kind of per-element work, as `Rates.element_s` names it."""
     if call.name == "native_dropout_backward":
-        return "silu_backward"
+        return "dropout_backward"
     if call.name == "pow":
         exponent = call.given.get("exponent")
         return "" if exponent in (1, 2, 3, 0.5, -1, -2) else "power"
@@ -101,6 +101,13 @@ def kind(call: Call) -> str:
     if call.out.is_complex():
         return _KINDS.get(call.name, "complex")
     return _KINDS.get(call.name, "")
+
+
+def product(call: Call) -> str:
+    """The kind of product, as `Rates.share` names it."""
+    if "attention" in call.name:
+        return "attention"
+    return {"mm": "matmul", "addmm": "matmul", "bmm": "batched", "baddbmm": "batched"}.get(call.name, "")
 
 
 def _elements(call: Call) -> int:

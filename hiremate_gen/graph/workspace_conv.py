@@ -106,8 +106,11 @@ class Conv:
             blocks = self.wb // (BLOCK * BLOCK * self.w.element_size())
             factor = 2.2 if blocks == 1 else 1.25 if blocks <= 4 else 0.95
             scratch = int(self.threads * self.wb * factor) + self.gathered
+        elif self.first and self.w.shape[-1] > 14:  # beyond the registers: each thread has weights and one image
+            one = (nbytes(self.x) + nbytes(self.y)) // max(1, int(self.x.shape[0]))
+            scratch = self.threads * (4 * self.wb + one)
         else:
-            scratch = ((self.threads if self.first else image_threads(self)) - 1) * self.wb
+            scratch = (image_threads(self) - 1) * self.wb
         return scratch * 2 + self.xb + self.yb if self.w.dtype == torch.bfloat16 else scratch + SLACK
 
 
@@ -167,9 +170,16 @@ def image_threads(conv: Conv) -> int:
     all of 120 measured shapes agree when weights count 8 times.
     """
     source, target = (conv.y, conv.x) if conv.transposed else (conv.x, conv.y)
+    if conv.first and conv.x.shape[1] == 1:
+        return min(int(conv.x.shape[0]), conv.threads)
     batch, threads = int(target.shape[0]) * (int(target.shape[2]) if target.ndim == 5 else 1), conv.threads
     outputs, inputs = (-(-int(n) // BLOCK) for n in conv.w.shape[:2])
-    image = numel(source) // max(1, batch * int(source.shape[1])) // conv.stride * (3 if conv.first else BLOCK)
+    image = (
+        numel(source)
+        // max(1, batch * int(source.shape[1]))
+        // conv.stride
+        * (int(source.shape[1]) if conv.first else BLOCK)
+    )
     result = numel(target) // max(1, batch * int(target.shape[1])) * BLOCK
 
     if batch < threads:  # a small batch is split along the rows of its images too
