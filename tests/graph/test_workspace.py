@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import golden_joint as joint
+import op_cases as cases
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -16,8 +18,6 @@ from hiremate_gen.graph.measure import OpCall, allocation
 from hiremate_gen.graph.sample import real_arguments
 from hiremate_gen.graph.signature import signature
 from hiremate_gen.graph.workspace import SCALARS, THREADS, has_rule, output_bytes, workspace_bytes
-import golden_joint as joint
-import op_cases as cases
 
 
 def inside(op: Any, args: Any, kwargs: Any, threads: int) -> tuple[int, int]:
