@@ -6,7 +6,7 @@ A plan needs costs in the right proportion to each other more than costs in seco
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hiremate_gen.errors import UsageError
@@ -27,7 +27,7 @@ class Rates:
     bandwidth_bytes: float
     launch_s: float
     element_s: Mapping[str, float]
-    share: Mapping[str, float] = MappingProxyType({})  # of the peak that a kind of product reaches; 1 if absent
+    share: Mapping[str, float] = field(default_factory=dict)  # of the peak that a kind of product reaches; 1 if absent
 
 
 _FREE: Mapping[str, float] = MappingProxyType({})

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_map
+from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from hiremate_gen.verify.equal import difference, tree_difference
 from hiremate_gen.verify.measure import Memory, step_memory
+from hiremate_gen.verify.side import Built, Side, backward, loss_of, make_side, random_state
 
-Built = tuple[nn.Module, Sequence[Any], Mapping[str, Any]]
 LEFT_OVER_BYTES = 4096  # small things that a Python object may keep
 
 
@@ -25,60 +26,6 @@ class Verdict:
     difference: str
     peak_eager_bytes: int = 0
     peak_generated_bytes: int = 0
-
-
-@dataclass
-class _Side:
-    """One of the two models, its inputs and its optimizer."""
-
-    model: nn.Module
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    optimizer: torch.optim.Optimizer | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        trained = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.SGD(trained, lr=1e-3, momentum=0.9) if trained else None
-
-    @property
-    def inputs(self) -> list[Tensor]:
-        return [t for t in tree_leaves((self.args, self.kwargs)) if isinstance(t, Tensor)]
-
-    @property
-    def static(self) -> list[Tensor]:
-        return [*self.model.parameters(), *self.model.buffers(), *self.inputs]
-
-    def run(self) -> Any:
-        return self.model(*self.args, **self.kwargs)
-
-    def step(self) -> Any:
-        """Forward and backward; the outputs."""
-        out = self.run()
-        loss_of(out).backward()
-        return out
-
-    def clear(self) -> None:
-        self.model.zero_grad(set_to_none=True)
-        for t in self.inputs:
-            t.grad = None
-
-
-def loss_of(out: object) -> Tensor:
-    """What to call backward on: the first scalar that needs a gradient, of a named tuple its first output, else the
-    sum of each output's mean square.
-
-    Raises ValueError when no output needs a gradient.
-    """
-    leaves = [t for t in tree_leaves(out) if isinstance(t, Tensor) and t.is_floating_point() and t.requires_grad]
-    if not leaves:
-        raise ValueError("no output needs a gradient: nothing to train")
-    scalars = [t for t in leaves if t.ndim == 0]
-    if scalars:
-        return scalars[0]
-    used = leaves[:1] if hasattr(out, "_fields") else leaves
-    return (
-        torch.stack([t.float().pow(2).mean() for t in used]).sum() if len(used) > 1 else used[0].float().pow(2).mean()
-    )
 
 
 def compare(
@@ -95,12 +42,12 @@ def compare(
     An exception in the original passes through; one in the generated model is a difference.  The caller's random
     state is left as it was.
     """
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
-        eager = _side(original())
+        eager = make_side(original())
         torch.manual_seed(seed)
-        other = _side(generated(), inputs=eager)
+        other = make_side(generated(), inputs=eager)
         found = next(_differences(eager, other, steps, seed), None)
         if found is not None or not peaks:
             return Verdict(found is None, found or "")
@@ -110,21 +57,7 @@ def compare(
     return Verdict(not left, left, mine.peak_bytes, theirs.peak_bytes)
 
 
-def _side(built: Built, inputs: _Side | None = None) -> _Side:
-    """A model with inputs of its own, equal to the other side's."""
-    model, args, kwargs = built
-    source = (args, kwargs) if inputs is None else (inputs.args, inputs.kwargs)
-    own_args, own_kwargs = tree_map(_copy, (tuple(source[0]), dict(source[1])))
-    return _Side(model, own_args, own_kwargs)
-
-
-def _copy(value: object) -> object:
-    if not isinstance(value, Tensor):
-        return value
-    return value.detach().clone().requires_grad_(value.requires_grad)
-
-
-def _differences(eager: _Side, other: _Side, steps: int, seed: int) -> Iterator[str]:
+def _differences(eager: Side, other: Side, steps: int, seed: int) -> Iterator[str]:
     """Every difference, in the order in which they would arise; the first one is what is told."""
     ours, theirs = list(eager.model.state_dict()), list(other.model.state_dict())
     if ours != theirs:
@@ -138,7 +71,7 @@ def _differences(eager: _Side, other: _Side, steps: int, seed: int) -> Iterator[
     yield from _evaluation(eager, other, seed + 5)
 
 
-def _one_step(when: str, eager: _Side, other: _Side, seed: int) -> Iterator[str]:
+def _one_step(when: str, eager: Side, other: Side, seed: int) -> Iterator[str]:
     outputs, ends = [], []
     for side in (eager, other):
         side.clear()
@@ -148,7 +81,7 @@ def _one_step(when: str, eager: _Side, other: _Side, seed: int) -> Iterator[str]
             yield f"{when}: {error}"
             return
         outputs.append(tree_map(lambda t: t.detach() if isinstance(t, Tensor) else t, out))
-        ends.append(_random_state(side))
+        ends.append(random_state(side))
         del out
     yield from _said(when, tree_difference("output", *outputs))
     yield from _said(when, tree_difference("random state", *ends))
@@ -159,17 +92,17 @@ def _one_step(when: str, eager: _Side, other: _Side, seed: int) -> Iterator[str]
     yield from _states(when, eager, other)
 
 
-def _accumulation(eager: _Side, other: _Side, seed: int) -> Iterator[str]:
+def _accumulation(eager: Side, other: Side, seed: int) -> Iterator[str]:
     when = "two forwards, one backward, and a step on top"
 
-    def run(side: _Side) -> None:
-        (loss_of(side.run()) + loss_of(side.run())).backward()
+    def run(side: Side) -> None:
+        backward(loss_of(side.run()) + loss_of(side.run()))
         side.step()
 
     for side in (eager, other):
         side.clear()
         torch.manual_seed(seed)
-        _, error = _try(lambda side=side: run(side), mute=side is other)
+        _, error = _try(partial(run, side), mute=side is other)
         if error:
             yield f"{when}: {error}"
             return
@@ -177,7 +110,7 @@ def _accumulation(eager: _Side, other: _Side, seed: int) -> Iterator[str]:
     yield from _states(when, eager, other)
 
 
-def _evaluation(eager: _Side, other: _Side, seed: int) -> Iterator[str]:
+def _evaluation(eager: Side, other: Side, seed: int) -> Iterator[str]:
     outputs = []
     for side in (eager, other):
         side.clear()
@@ -193,14 +126,14 @@ def _evaluation(eager: _Side, other: _Side, seed: int) -> Iterator[str]:
     yield from _said("evaluation", tree_difference("output", *outputs))
 
 
-def _gradients(when: str, eager: _Side, other: _Side) -> Iterator[str]:
+def _gradients(when: str, eager: Side, other: Side) -> Iterator[str]:
     for (name, p), q in zip(eager.model.named_parameters(), other.model.parameters(), strict=True):
         yield from _said(when, difference(f"gradient of {name}", p.grad, q.grad))
     for at, (x, y) in enumerate(zip(eager.inputs, other.inputs, strict=True)):
         yield from _said(when, difference(f"gradient of input {at + 1}", x.grad, y.grad))
 
 
-def _states(when: str, eager: _Side, other: _Side) -> Iterator[str]:
+def _states(when: str, eager: Side, other: Side) -> Iterator[str]:
     for what in ("parameters", "buffers"):
         ours, theirs = (dict(getattr(side.model, f"named_{what}")()) for side in (eager, other))
         if list(ours) != list(theirs):
@@ -227,17 +160,12 @@ def _try(call: Callable[[], Any], *, mute: bool) -> tuple[Any, str]:
         return None, f"the generated model raises {type(error).__name__}: {error}"
 
 
-def _random_state(side: _Side) -> list[Tensor]:
-    devices = sorted({t.device.index for t in side.static if t.device.type == "cuda"})
-    return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in devices)]
-
-
-def _memory(side: _Side) -> Memory:
+def _memory(side: Side) -> Memory:
     """A step at the allocator, warmed up, without gradients from before; they do not count as left over."""
     side.clear()
     side.step()
     side.clear()
-    seen = step_memory(lambda: (side.step(), None)[1], side.static)
+    seen = step_memory(lambda: backward(loss_of(side.run())), side.static)  # outputs are not held in backward
     grads = [p.grad for p in [*side.model.parameters(), *side.inputs] if p.grad is not None]
     held = sum(g.untyped_storage().nbytes() for g in grads if not g.is_sparse)
     side.clear()

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from hiremate_gen.verify.compare import Built, compare, loss_of
+from hiremate_gen.verify.compare import compare
+from hiremate_gen.verify.side import Built, loss_of
 
 
 class Net(nn.Module):
