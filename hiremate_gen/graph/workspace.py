@@ -56,6 +56,7 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.upsample, "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d"),
     (kinds.pooled_backward, "avg_pool2d_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward"),
     (kinds.pooled_backward, "reflection_pad2d_backward upsample_nearest2d_backward upsample_bilinear2d_backward"),
+    (kinds.bicubic, "upsample_bicubic2d_backward"),
     (kinds.dense, "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data cumsum cumprod topk"),
     (kinds.dense, "nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward"),
     (kinds.dense, "max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d reflection_pad2d pixel_shuffle"),

@@ -146,10 +146,11 @@ def pointwise_loss(call: Call, threads: int) -> int:
 
 
 def upsample(call: Call, threads: int) -> int:
-    """Rearranged channels-last and back."""
+    """Small images are rearranged channels-last and back; large ones need a table of weights."""
     x = call.inputs[0]
     tables = 64 * sum(int(n) for n in call.out.shape[2:])
-    if channels_last(x):
+    large = x.ndim == 4 and sum(int(n) for n in call.out.shape[2:]) > 128
+    if channels_last(x) or large:
         return dense(call, threads) + tables
     return dense(call, threads) + nbytes(x) + nbytes(call.out) + tables
 

@@ -6,12 +6,14 @@ import contextlib
 import importlib.util
 import operator
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+from torch._C import DispatchKey
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.fx.node import map_arg
 
@@ -46,12 +48,29 @@ def build(case: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
     return model, inputs if isinstance(inputs, tuple) else (inputs,), {}
 
 
+@contextlib.contextmanager
+def upsampling_kept() -> Iterator[None]:
+    """torch's Python decomposition of upsampling rounds otherwise than its kernel: without it the kernel is traced."""
+    names = [n for n in dir(torch.ops.aten) if n.startswith(("upsample_", "_upsample_"))]
+    packets = [getattr(torch.ops.aten, n) for n in names]
+    taken = []
+    for op in [getattr(packet, o) for packet in packets for o in packet.overloads()]:
+        for key in (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd):
+            if key in op.py_kernels:
+                taken.append((op, key, op.py_kernels.pop(key)))
+                op._dispatch_cache.clear()
+    yield
+    for op, key, kernel in taken:
+        op.py_kernels[key] = kernel
+        op._dispatch_cache.clear()
+
+
 @cache
 def calls(case: str) -> tuple[OpCall, ...]:
     """Every op of the model's joint graph but the unpacking of tuples."""
     model, args, kwargs = build(case)
-    exported = torch.export.export(model, args, kwargs, strict=False)
-    with contextlib.ExitStack() as stack, torch.fx.traceback.preserve_node_meta():
+    with upsampling_kept(), contextlib.ExitStack() as stack, torch.fx.traceback.preserve_node_meta():
+        exported = torch.export.export(model, args, kwargs, strict=False)
         joint = aot_export_joint_with_descriptors(stack, exported.module(), args, kwargs, decompositions=None)
     nodes = [n for n in joint.graph_module.graph.nodes if n.op == "call_function" and "val" in n.meta]
     return tuple(_call(n) for n in nodes if n.target is not operator.getitem)

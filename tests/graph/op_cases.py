@@ -131,8 +131,12 @@ def images(channels_last: bool) -> Iterator[Case]:
     yield case("avg_pool2d_backward.default", half, x, [2, 2], [2, 2], [0, 0], False, True, None)
     pool = ([2, 2], [2, 2], [0, 0], [1, 1], False)
     yield case("max_pool2d_with_indices_backward.default", half, x, *pool, where)
-    yield case("upsample_nearest2d.vec", x, None, [2.0, 2.0])
-    yield case("upsample_bilinear2d.vec", x, None, True, [2.0, 2.0])
+    yield case("upsample_bilinear2d.default", x, [96, 96], False)
+    wide = torch.rand(8, 32, 64, 64)
+    wide = wide.contiguous(memory_format=torch.channels_last) if channels_last else wide
+    for name, extra in (("nearest2d", ()), ("bilinear2d", (True,)), ("bicubic2d", (True,))):
+        yield case(f"upsample_{name}.default", x, [64, 64], *extra)
+        yield case(f"upsample_{name}_backward.default", wide, [64, 64], [8, 32, 32, 32], *extra)
 
 
 def attention(dtype: torch.dtype) -> Iterator[Case]:
