@@ -72,9 +72,7 @@ def cuts(net: Net, roots: tuple[str, ...], chain: Chain) -> Cuts:
         made[r] = place[net.producer[r]] if net.producer[r] >= 0 else -1
         for p in range(made[r] + 1, 2 * n if r in net.held else last[r] + 1):
             base[p] += net.size[r]
-    return Cuts(
-        *columns, crossing=crossing, forward_base=tuple(base[:n]), backward_base=tuple(reversed(base[n:]))
-    )
+    return Cuts(*columns, crossing=crossing, forward_base=tuple(base[:n]), backward_base=tuple(reversed(base[n:])))
 
 
 def local(net: Net, cut: Cuts, block: int) -> Local:
@@ -83,13 +81,17 @@ def local(net: Net, cut: Cuts, block: int) -> Local:
     backward = [o for o in range(net.n_forward, net.n_ops) if net.block[o] == block]
     ops = (-1, *forward, -1, *backward, -1)
     x, y, gy, gx = (c[block] for c in (cut.inputs, cut.outputs, cut.grad_outputs, cut.grad_inputs))
-    mine = {r for o in (*forward, *backward) for r in (*net.reads[o], *net.writes[o])} | {r for r in (x, y, gy, gx) if r >= 0}
+    mine = {r for o in (*forward, *backward) for r in (*net.reads[o], *net.writes[o])} | {
+        r for r in (x, y, gy, gx) if r >= 0
+    }
     roots = sorted(mine)
     number = {r: k for k, r in enumerate(roots)} | {-1: -1}
     made = {r for o in (*forward, *backward) for r in net.writes[o]}
     pads = [r for o in forward for r in net.writes[o] if r in cut.crossing]  # counted by position after this forward
     pad = {r: len(roots) + k for k, r in enumerate(pads)}
-    size = [net.size[r] if (r in made and r not in pad) or r in (x, gy) else 0 for r in roots] + [net.size[r] for r in pads]
+    size = [net.size[r] if (r in made and r not in pad) or r in (x, gy) else 0 for r in roots] + [
+        net.size[r] for r in pads
+    ]
     empty: tuple[int, ...] = ()
 
     def keep(*rs: int) -> tuple[int, ...]:

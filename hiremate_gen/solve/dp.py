@@ -70,7 +70,11 @@ def _cell(t: Table, i: int, last: int, paid: int) -> Cell:
 
 
 def _take(
-    best: npt.NDArray[np.float64], choice: npt.NDArray[np.int16], k: int, low: int, cost: npt.NDArray[np.float64] | float
+    best: npt.NDArray[np.float64],
+    choice: npt.NDArray[np.int16],
+    k: int,
+    low: int,
+    cost: npt.NDArray[np.float64] | float,
 ) -> None:
     """Write `cost` for the levels from `low` on, where it is lower."""
     if low > LEVELS:
@@ -88,9 +92,7 @@ def _base(t: Table, i: int, last: int, again: bool) -> int:
     return t.cut.backward_base[last] + t.blocks[last].bytes(t.blocks[last].grad_output)
 
 
-def _all(
-    t: Table, i: int, last: int, paid: int, o: Option, again: bool
-) -> tuple[int, npt.NDArray[np.float64] | float]:
+def _all(t: Table, i: int, last: int, paid: int, o: Option, again: bool) -> tuple[int, npt.NDArray[np.float64] | float]:
     """C_all: from which level, and its cost there."""
     ahead = sum(t.once[i + 1 : last + 1]) if again else 0
     forward = _base(t, i, last, again) + o.forward_peak[paid] + ahead

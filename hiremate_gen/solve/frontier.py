@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hiremate_gen.solve.greedy import reduce, shrink
+from hiremate_gen.solve.bound import lower_bound
+from hiremate_gen.solve.exact import Effort, Task, optimise_all, spread, tier
+from hiremate_gen.solve.greedy import shrink
+from hiremate_gen.solve.milp import build
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.polish import polish
+from hiremate_gen.solve.takeback import reduce
 
 RUNGS = 48
+LARGE = 1500  # ops from which the greedy on the whole net is left to the DP
+ROOM = 0.0005  # of the step's time: a gap that is not worth a MILP
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,19 +48,38 @@ class Frontier:
         return min(fits, key=lambda p: (p.time_s, p.peak, p.codes)) if fits else None
 
 
-def climb(net: Net, seeds: Iterable[Codes], effort: int) -> Frontier:
-    """The frontier that `seeds`, the greedy and the polish reach; `effort` is in steps replayed."""
+def climb(net: Net, seeds: Iterable[Codes], steps: int, effort: Effort) -> Frontier:
+    """The frontier that `seeds`, the greedy, the polish and the MILP reach; the polish replays about `steps` steps."""
     frontier = Frontier(net)
     for codes in ((), *seeds):
         frontier.add(codes)
-    _descend(frontier)
+    if net.n_ops < LARGE or len(frontier.points) == 1:
+        _descend(frontier)
     rungs = ladder(frontier)
-    moves = effort // (max(len(rungs), 1) * 8 * (net.n_ops + net.n_forward))
+    moves = steps // (max(len(rungs), 1) * 8 * (net.n_ops + net.n_forward))
     for rung in rungs:
         start = frontier.best(rung)
         if start is not None:
-            frontier.add(polish(net, start.codes, rung, moves))
+            frontier.add(polish(net, start.codes, rung, min(moves, 200)))
+    _certify(frontier, rungs, effort)
     return frontier
+
+
+def _certify(frontier: Frontier, rungs: list[int], effort: Effort) -> None:
+    """Ask the MILP at the rungs where the lower bound leaves room."""
+    net = frontier.net
+    if net.n_forward > 200:
+        return
+    model = build(net)
+    count, _ = tier(model)
+    tasks = []
+    for rung in spread(rungs, count):
+        known = frontier.best(rung)
+        if known is not None and known.time_s - lower_bound(net, rung) > ROOM * sum(net.time_s):
+            tasks.append(Task(model, rung, known.time_s))
+    for answer in optimise_all(tasks, effort):
+        if answer.codes is not None:
+            frontier.add(answer.codes)
 
 
 def ladder(frontier: Frontier) -> list[int]:

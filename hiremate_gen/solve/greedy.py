@@ -123,7 +123,8 @@ def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: boo
             return None
         for r in net.reads[op]:
             if any(
-                (a < moment.step and b >= reader) or (moment.step < a and b >= reader) for a, b in moment.spans.get(r, ())
+                (a < moment.step and b >= reader) or (moment.step < a and b >= reader)
+                for a, b in moment.spans.get(r, ())
             ):
                 continue
             again = net.stage_for(at, net.producer[r]) if net.producer[r] >= 0 else -1
@@ -135,17 +136,3 @@ def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: boo
         return None
     done = tuple(sorted(net.code(at, op) for op, at in codes.items()))
     return Drop(done, sum(net.time_s[op] for op in sorted(codes)), freed)
-
-
-def reduce(net: Net, codes: Codes, budget: int) -> Codes:
-    """Take back recomputation that the budget does not need, dearest first, until nothing more can go."""
-    changed = True
-    while changed:
-        changed = False
-        for code in sorted(codes, key=lambda c: (-net.time_s[c % net.n_forward], c)):
-            if code not in codes:
-                continue
-            fewer = net.prune(c for c in codes if c != code)
-            if net.time(fewer) <= net.time(codes) and profile(net, fewer).peak <= budget:
-                codes, changed = fewer, True
-    return codes

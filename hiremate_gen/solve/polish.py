@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from hiremate_gen.solve.greedy import reduce, shrink
+from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.net import Codes, Net, profile
+from hiremate_gen.solve.takeback import reduce
 
 
 def polish(net: Net, codes: Codes, budget: int, moves: int, seed: int = 0) -> Codes:
