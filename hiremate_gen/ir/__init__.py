@@ -18,10 +18,12 @@ from hiremate_gen.ir.graph import (
 )
 from hiremate_gen.ir.plan import Plan, Segment
 from hiremate_gen.ir.replay import Moment, Replay, replay
+from hiremate_gen.ir.schedule import Call, Schedule, Step
 
 __all__ = [
     "Arg",
     "Block",
+    "Call",
     "Chain",
     "Device",
     "Graph",
@@ -33,7 +35,9 @@ __all__ = [
     "Plan",
     "Ref",
     "Replay",
+    "Schedule",
     "Segment",
+    "Step",
     "Value",
     "replay",
 ]

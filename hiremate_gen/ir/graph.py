@@ -84,8 +84,8 @@ class Op:
 
     `outputs` has one name for each result, `None` for a result that nothing reads.  `inplace` lists root inputs that
     the first output may overwrite when nothing reads them later.  `writes_buffer` pairs an output with the buffer
-    that takes its value after the op has run; such a write happens once, in forward.  `time_s` is the cost of one run; `workspace_bytes`
-    the largest sum of bytes that are live inside the call beyond inputs and outputs.
+    that takes its value after the op has run; such a write happens once, in forward.  `time_s` is the
+    cost of one run; `workspace_bytes` the largest sum of bytes that are live inside the call beyond inputs and outputs.
     """
 
     name: str
@@ -131,7 +131,8 @@ class Graph:
     values: tuple[Value, ...]
     ops: tuple[Op, ...]
     outputs: tuple[Output, ...]
-    # parameter or input value -> value that is its gradient; parameters without a gradient are absent
+    # (parameter or input, a part of its gradient).  A parameter that is used several times has a part for each use, in
+    # the order in which autograd adds them up; one without a gradient is absent.
     gradients: tuple[tuple[str, str], ...]
     device: str = "cpu"
     index: dict[str, Value] = field(init=False, repr=False, compare=False)
@@ -160,6 +161,11 @@ class Graph:
         return {o.name: () if o.view else self._roots(n for n in o.outputs if n is not None) for o in self.ops}
 
     @cached_property
+    def maker(self) -> dict[str, Op]:
+        """Value -> the op that makes it, views included."""
+        return {name: op for op in self.ops for name in op.outputs if name is not None}
+
+    @cached_property
     def producer(self) -> dict[str, str]:
         """Root -> the op that makes it; static roots and tangents are absent."""
         return {root: name for name, roots in self.writes.items() for root in roots}
@@ -167,8 +173,13 @@ class Graph:
     @cached_property
     def held(self) -> frozenset[str]:
         """Roots that stay live to the end of the step: what the caller gets, and gradients."""
-        names = [o.value for o in self.outputs if o.value is not None] + [g for _, g in self.gradients]
-        return frozenset(self._roots(names))
+        first = dict(reversed(self.gradients))
+        return frozenset(self._roots([*(o.value for o in self.outputs if o.value is not None), *first.values()]))
+
+    @cached_property
+    def handed(self) -> frozenset[str]:
+        """Further parts of gradients: autograd adds each to the first as soon as it gets it, at a segment's end."""
+        return frozenset(self._roots(g for _, g in self.gradients)) - self.held
 
     @cached_property
     def static_bytes(self) -> int:

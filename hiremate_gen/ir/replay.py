@@ -1,8 +1,9 @@
 """The meaning of a plan: exact lifetimes, memory at every moment, time.
 
 A root lives from an op that makes it to the last op that reads it before it is made again (the latest copy serves
-a reader).  Roots in `Graph.held` live to the end.  While an op runs, its inputs, its outputs and its workspace
-are all live, except that an output may take over the storage of an input that dies there (`Op.inplace`).
+a reader).  Roots in `Graph.held` live to the end, those in `Graph.handed` to the end of the segment.  While an op
+runs, its inputs, its outputs and its workspace are all live, except that an output may take over the storage of an
+input that dies there (`Op.inplace`).
 """
 
 from __future__ import annotations
@@ -49,17 +50,19 @@ def replay(graph: Graph, plan: Plan) -> Replay:
     steps = [(s, name) for s, segment in enumerate(plan.segments) for name in segment.ops]
     dies = deaths(graph, [name for _, name in steps])
     tangents = {v.name: v.bytes for v in graph.values if v.kind == "tangent"}
-    tangent_ends = {r: s for s, name in steps for r in graph.reads[name] if r in tangents}
+    ends = {r: s for s, name in steps for r in graph.reads[name] if r in tangents}
+    ends |= {r: s for s, name in steps for r in graph.writes[name] if r in graph.handed}
     live: set[str] = set()
     now, top, time_s = graph.static_bytes, graph.static_bytes, 0.0
     moments: list[Moment] = []
     seen: set[str] = set()
     for at, (segment, name) in enumerate(steps):
         op, reads, writes = graph.op[name], graph.reads[name], graph.writes[name]
-        # Autograd holds a gradient that it brought until the function that it was brought to returns.
-        for root in [r for r in live if tangent_ends.get(r, segment) < segment]:
+        # Autograd holds a gradient that it brought until the function that it was brought to returns, and takes
+        # what a function hands to it when that returns.
+        for root in [r for r in live if ends.get(r, segment) < segment]:
             live.remove(root)
-            now -= tangents[root]
+            now -= graph.bytes(root)
         for root in reads:
             if root in tangents and root not in live:
                 live.add(root)
@@ -86,12 +89,13 @@ def replay(graph: Graph, plan: Plan) -> Replay:
 
 def deaths(graph: Graph, names: Sequence[str]) -> list[frozenset[str]]:
     """For each step, the roots that it reads or makes and that no later step reads before they are made again."""
-    needed = set(graph.held)  # walking backwards: roots with a reader further on
+    stay = graph.held | graph.handed
+    needed = set(stay)  # walking backwards: roots with a reader further on
     dies = []
     for name in reversed(names):
         reads, writes = graph.reads[name], graph.writes[name]
         dead = {r for r in writes if r not in needed}
-        needed.difference_update(r for r in writes if r not in graph.held)
+        needed.difference_update(r for r in writes if r not in stay)
         dead.update(r for r in reads if r not in needed)
         needed.update(reads)
         dies.append(frozenset(dead))

@@ -1,0 +1,15 @@
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.fc(x).mean()
+
+
+def example_inputs():
+    return torch.randn(4, 8)

@@ -1,0 +1,1 @@
+print("written by a person")

@@ -1,0 +1,62 @@
+"""What the user asked for."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+STAGES = ("load", "trace", "graph", "partition", "solve", "schedule")
+TIME_LIMIT_S = 60.0
+
+Report = Callable[[str], None]  # takes one line on what is being done now
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One run of the compiler.  `budget` is in bytes (int), or a fraction of eager's peak (float)."""
+
+    model_path: str
+    budget_text: str = ""  # as written: "6GiB"
+    budget: int | float | None = None  # None only where `dump` stops before it is needed
+    output: str = "-"
+    model: str | None = None
+    inputs: tuple[str, ...] = ()
+    device: str = "cpu"
+    costs: str = "roofline"  # unit, roofline, or the path of a profile
+    plan: str | None = None  # path of a plan to emit without solving
+    save_plan: str | None = None
+    dump: str | None = None  # one of STAGES
+    check: bool = False
+    diff: bool = False
+    time_limit_s: float = TIME_LIMIT_S
+    verify: bool = True
+    force: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command line that makes the same file, for its header: paths without folders, or it would differ."""
+        words = ["hiremate-gen", os.path.basename(self.model_path), "--budget", self.budget_text]
+        if self.model is not None:
+            words += ["--model", self.model]
+        for text in self.inputs:
+            words += ["--inputs", text]
+        for flag, value, usual in (("--device", self.device, "cpu"), ("--costs", self.costs, "roofline")):
+            if value != usual:
+                words += [flag, os.path.basename(value)]
+        if self.plan is not None:
+            words += ["--plan", os.path.basename(self.plan)]
+        return shlex.join([*words, "-o", os.path.basename(self.output)])
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOptions:
+    """One measurement of a model's ops."""
+
+    model_path: str
+    output: str = "-"
+    model: str | None = None
+    inputs: tuple[str, ...] = ()
+    device: str = "cpu"
+    force: bool = False

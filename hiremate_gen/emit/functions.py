@@ -1,0 +1,280 @@
+"""A call of the schedule as the source of a function: one op a line, every `del` in plain sight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hiremate_gen.emit.calls import argument, call
+from hiremate_gen.emit.names import Names
+from hiremate_gen.ir import Call, Graph, Op, Ref, Step
+from hiremate_gen.ir.graph import RNG_STATE, refs
+
+_SHORT = {"float": "f", "int": "i", "uint": "u", "bfloat": "bf", "complex": "c"}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Source of a function without its name: `parameters` and `results` are identifiers, `roots` the values that they
+    stand for (statics among the parameters by value name)."""
+
+    parameters: tuple[str, ...]
+    parameter_values: tuple[str, ...]
+    results: tuple[str, ...]
+    result_values: tuple[str, ...]
+    body: tuple[str, ...]
+    uses_rng: bool
+
+
+@dataclass
+class _Body:
+    graph: Graph
+    call: Call
+    names: Names
+    extra: tuple[str, ...]  # further values to return (what the model returns)
+    lines: list[str] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)  # views that have a name here
+    holders: dict[str, list[str]] = field(default_factory=dict)  # root -> names of its views here
+    uses: dict[str, int] = field(default_factory=dict)
+    comment: str = ""
+    rng: bool = False
+    first: str = ""  # a tensor that tells the device
+
+
+def write(
+    graph: Graph, call_: Call, names: Names, extra: tuple[str, ...] = (), served: frozenset[str] = frozenset()
+) -> Function:
+    """Write `call_` as a function.
+
+    `extra` are values to return after `call_.results`.  They may be views; `served` are roots among the
+    results that serve nothing but an extra, and are not returned themselves.
+    """
+    body = _Body(graph, call_, names, extra)
+    statics = _statics(body)
+    made = {r for step in call_.steps for r in graph.writes[step.op]}
+    roots = dict.fromkeys(graph.index[v].root for v in extra)
+    tensors = (*call_.takes, *call_.borrows)
+    tensors += tuple(r for r in roots if r not in made and r not in tensors and not graph.index[r].static)
+    parameters = (*tensors, *statics)
+    body.first = next((names[p] for p in parameters if graph.index[p].kind != "rng"), "")
+    _count(body)
+    steps = list(call_.steps)
+    while steps:
+        fused = _fuses(body, steps)
+        _step(body, steps[: 2 if fused else 1])
+        del steps[: 2 if fused else 1]
+    results = tuple(dict.fromkeys((*(r for r in call_.results if r not in served), *extra)))
+    texts = tuple(_show(body, r) for r in results)
+    return Function(
+        parameters=tuple(names[p] for p in parameters),
+        parameter_values=parameters,
+        results=texts,
+        result_values=results,
+        body=tuple(body.lines),
+        uses_rng=body.rng,
+    )
+
+
+def _statics(body: _Body) -> tuple[str, ...]:
+    """Static roots that the call reads: some arguments are not read when an op runs again."""
+    graph = body.graph
+    found: dict[str, None] = {}
+    for step in body.call.steps:
+        op = graph.op[step.op]
+        args = op.again_args if step.again and op.again_args is not None else op.args
+        values = [*refs(args), *(n for _, a in op.kwargs for n in refs(a))]
+        values += [] if step.again else [b for _, b in op.writes_buffer]
+        for value in values:
+            root = graph.index[value].root
+            if graph.index[root].static:
+                found[root] = None
+    for value in body.extra:
+        if graph.index[graph.index[value].root].static:
+            found[graph.index[value].root] = None
+    return tuple(found)
+
+
+def _count(body: _Body) -> None:
+    """How often each view is needed: one that is needed twice gets a line of its own."""
+
+    def need(value: str) -> None:
+        op = body.graph.maker.get(value)
+        if op is None or not op.view:
+            return
+        body.uses[value] = body.uses.get(value, 0) + 1
+        if body.uses[value] == 1:
+            need(op.inputs[0])
+
+    for step in body.call.steps:
+        for value in body.graph.op[step.op].inputs:
+            need(value)
+    for value in body.extra:
+        need(value)
+
+
+def _fuses(body: _Body, steps: Sequence[Step]) -> bool:
+    """Whether a dropout's mask and its value, which are two ops to the planner, come in one call here."""
+    if len(steps) < 2 or not steps[0].op.endswith("_mask"):
+        return False
+    mask, value = body.graph.op[steps[0].op], body.graph.op[steps[1].op]
+    return (
+        mask.target == "aten.native_dropout.default"
+        and value.name == mask.name.removesuffix("_mask")
+        and value.args[0] == mask.args[0]
+        and steps[0].again == steps[1].again
+    )
+
+
+def _step(body: _Body, steps: list[Step]) -> None:
+    op = body.graph.op[steps[-1].op]
+    _provenance(body, op, steps[-1].again)
+    for step in steps:
+        for value in body.graph.op[step.op].inputs:
+            _name_views(body, value)
+    if op.target == RNG_STATE:
+        body.rng = True
+        body.lines.append(f"{body.names[op.outputs[0] or '']} = rng_state({body.first}.device)")
+        return
+    outputs, expression = _expression(body, steps)
+    dead = [r for s in steps for r in s.frees if r in outputs]
+    kept = [o for o in outputs if o is not None and o not in dead]
+    note = "recompute" if steps[-1].again and body.call.phase == "backward" else ""
+    if steps[-1].overwrites is not None:
+        note = f"{note}, in place of {body.names[steps[-1].overwrites]}".removeprefix(", ")
+    line, dead = _assign(body, op, outputs, kept, expression, dead, note)
+    replays = body.graph.op[steps[0].op].replays if steps[0].again else None
+    if replays is not None:
+        body.rng = True
+        body.lines.append(f"with replaying({body.names[replays]}, {body.first}.device):")
+        line = "    " + line
+    body.lines.append(line)
+    if not steps[-1].again:
+        _write_buffers(body, op)
+    _free(body, [*(r for s in steps for r in s.frees if r not in outputs), *dead])
+
+
+def _expression(body: _Body, steps: list[Step]) -> tuple[tuple[str | None, ...], str]:
+    op = body.graph.op[steps[0].op]
+    outputs = op.outputs
+    if len(steps) == 2:
+        outputs = (body.graph.op[steps[1].op].outputs[0], op.outputs[1])
+    step = steps[0]
+    text = call(
+        body.graph,
+        op,
+        lambda value: _show(body, value),
+        f"{body.first}.device",
+        again=step.again,
+        overwrites=step.overwrites if len(steps) == 1 else None,
+    )
+    return outputs, text
+
+
+def _assign(
+    body: _Body,
+    op: Op,
+    outputs: tuple[str | None, ...],
+    kept: list[str],
+    expression: str,
+    dead: list[str],
+    note: str,
+) -> tuple[str, list[str]]:
+    """The line, and the outputs that still have to be freed after it."""
+    written = [v for v, _ in op.writes_buffer if v in outputs]
+    kept += [v for v in written if v not in kept and not _adds_to_buffer(body, op)]
+    note = f"  # {note}" if note else ""
+    if len(outputs) == 1 and not op.tupled:
+        if _adds_to_buffer(body, op) and not [k for k in kept if k not in written]:
+            buffer = body.names[op.writes_buffer[0][1]]
+            return f"{buffer}.add_({argument(op.args[1], lambda v: _show(body, v), body.first)})", []
+        name = outputs[0]
+        return f"{body.names[name or '']} = {expression}  # {_shape(body, name or '')}{note.replace('  #', ',')}", dead
+    shapes = ", ".join(_shape(body, k) for k in kept)
+    comment = f"  # {shapes}{note.replace('  #', ',')}" if shapes else note
+    if len(kept) == 1:
+        return f"{body.names[kept[0]]} = {expression}[{outputs.index(kept[0])}]{comment}", []
+    named = [o for o in outputs if o is not None]
+    left = ", ".join("_" if o is None else body.names[o] for o in outputs)
+    return f"{left} = {expression}{comment}", [d for d in dead if d in named] + (["_"] if None in outputs else [])
+
+
+def _adds_to_buffer(body: _Body, op: Op) -> bool:
+    """`buffer + n` that goes back into the buffer and nowhere else."""
+    if op.target != "aten.add.Tensor" or len(op.writes_buffer) != 1 or op.kwargs:
+        return False
+    value, buffer = op.writes_buffer[0]
+    read = any(value in o.inputs for o in body.graph.ops)
+    return isinstance(op.args[0], Ref) and op.args[0].name == buffer and not read
+
+
+def _write_buffers(body: _Body, op: Op) -> None:
+    if _adds_to_buffer(body, op):
+        return
+    for value, buffer in op.writes_buffer:
+        body.lines.append(f"{body.names[buffer]}.copy_({body.names[value]})")
+
+
+def _free(body: _Body, roots: list[str]) -> None:
+    gone = [n for r in roots for n in ([r] if r == "_" else [body.names[r], *body.holders.pop(r, [])])]
+    if gone:
+        body.lines.append(f"del {', '.join(dict.fromkeys(gone))}")
+    for root in roots:
+        for view in [v for v in body.shown if body.graph.index[v].root == root]:
+            del body.shown[view]
+
+
+def _provenance(body: _Body, op: Op, again: bool) -> None:
+    """A comment wherever the statement of the user's that the lines come from changes."""
+    source = body.graph.op[op.derives] if op.derives is not None else op
+    text = source.origin.text
+    if not text:
+        return
+    comment = f"# grad of {text}" if op.backward else f"# {text}"
+    if comment != body.comment:
+        body.comment = comment
+        body.lines.append(comment)
+
+
+def _show(body: _Body, value: str) -> str:
+    """The expression for a value: a name, or its view written out."""
+    if value in body.shown:
+        return body.shown[value]
+    op = body.graph.maker.get(value)
+    if op is None or not op.view:
+        return body.names[value]
+    return _view(body, op, value)
+
+
+def _view(body: _Body, op: Op, value: str) -> str:
+    text = call(body.graph, op, lambda v: _show(body, v), f"{body.first}.device", again=False, overwrites=None)
+    return f"{text}[{op.outputs.index(value)}]" if op.tupled else text
+
+
+def _name_views(body: _Body, value: str) -> None:
+    """Give a line to each view that is needed more than once, right before its first use."""
+    op = body.graph.maker.get(value)
+    if op is None or not op.view or value in body.shown:
+        return
+    _name_views(body, op.inputs[0])
+    together = op.tupled and all(o is not None and body.uses.get(o) for o in op.outputs) and len(op.outputs) > 1
+    if together:
+        names = [_shown(body, o) for o in op.outputs if o is not None]
+        text = call(body.graph, op, lambda v: _show(body, v), f"{body.first}.device", again=False, overwrites=None)
+        body.lines.append(f"{', '.join(names)} = {text}")
+    elif body.uses.get(value, 0) > 1:
+        text = _view(body, op, value)
+        body.lines.append(f"{_shown(body, value)} = {text}")
+
+
+def _shown(body: _Body, value: str) -> str:
+    name = body.names[value]
+    body.shown[value] = name
+    body.holders.setdefault(body.graph.index[value].root, []).append(name)
+    return name
+
+
+def _shape(body: _Body, value: str) -> str:
+    v = body.graph.index[value]
+    kind = v.dtype.rstrip("0123456789")
+    dtype = "bool" if v.dtype == "bool" else f"{_SHORT.get(kind, kind)}{v.dtype[len(kind) :]}"
+    return f"{dtype}[{', '.join(map(str, v.shape))}]"

@@ -1,0 +1,227 @@
+"""The joint fx graph as an `ir.Graph`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch._functorch._aot_autograd import descriptors as d
+
+from hiremate_gen.errors import UnsupportedError
+from hiremate_gen.graph.arguments import argument
+from hiremate_gen.graph.kinds import IN_PLACE, is_random, is_view, may_run_again
+from hiremate_gen.graph.origins import Origins
+from hiremate_gen.graph.rewrite import rewrite, split_gradients
+from hiremate_gen.ir import Graph, Op, Output, Ref, Value
+
+aten = torch.ops.aten
+Cost = Callable[[fx.Node], tuple[float, int]]
+
+
+@dataclass
+class Reading:
+    """What has been read of the fx graph so far."""
+
+    origins: Origins
+    cost: Cost
+    values: dict[str, Value] = field(default_factory=dict)
+    ops: list[Op] = field(default_factory=list)
+    names: dict[fx.Node, str] = field(default_factory=dict)  # node -> value that it stands for
+    tuples: dict[fx.Node, list[str | None]] = field(default_factory=dict)  # node -> values of its items
+    forward: dict[int, str] = field(default_factory=dict)  # autograd's sequence number -> forward op
+
+    def name_of(self, node: fx.Node) -> str:
+        return self.names[node]
+
+
+def build(
+    graph_module: fx.GraphModule,
+    *,
+    origins: Origins,
+    cost: Cost,
+    constants: tuple[str | None, ...],
+    input_paths: tuple[str, ...],
+    device: str,
+) -> Graph:
+    """Read the graph of `trace.Traced`.
+
+    `cost` gives seconds and workspace bytes of a node, `input_paths` the source text of each flat example input.
+    `constants` has, for each leaf that the model returns, None for a tensor and else its source text.
+    Raises UnsupportedError for ops that cannot be planned.
+    """
+    reading = Reading(origins, cost)
+    for node in graph_module.graph.nodes:
+        if node.op == "placeholder":
+            _placeholder(reading, node, input_paths)
+        elif node.op == "get_attr":
+            raise UnsupportedError(f"the trace holds a tensor of its own ({node.target})")
+        elif node.op == "call_function":
+            _call(reading, node)
+    return _finish(reading, graph_module, constants, device)
+
+
+def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...]) -> None:
+    desc = node.meta["desc"]
+    reading.names[node] = node.name
+    if isinstance(desc, d.ParamAOTInput):
+        kind, path = "parameter", desc.target
+    elif isinstance(desc, d.BufferAOTInput):
+        kind, path = "buffer", desc.target
+    elif isinstance(desc, d.PlainAOTInput):
+        kind, path = "input", input_paths[desc.idx]
+    elif isinstance(desc, d.TangentAOTInput):
+        kind, path = "tangent", ""
+    else:
+        raise UnsupportedError(f"the model takes an input that cannot be planned ({desc.expr()})")
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        reading.values[node.name] = Value(node.name, (), (), "object", kind, node.name, 0, path)
+    else:
+        reading.values[node.name] = _value(node.name, value, kind, node.name, path)
+
+
+def _value(name: str, tensor: torch.Tensor, kind: str, root: str, path: str = "") -> Value:
+    if any(isinstance(s, torch.SymInt) for s in tensor.shape):
+        raise UnsupportedError("a tensor's shape depends on values, so its memory cannot be planned")
+    if tensor.layout != torch.strided:
+        raise UnsupportedError(f"{path or name} is {tensor.layout}: only dense tensors can be planned")
+    size = tensor.untyped_storage().nbytes() if root == name else 0
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Value(name, tuple(tensor.shape), tuple(tensor.stride()), dtype, kind, root, size, path)
+
+
+def _call(reading: Reading, node: fx.Node) -> None:
+    if node.target is operator.getitem:
+        source, item = node.args
+        if source in reading.tuples:
+            name = reading.tuples[source][item]  # type: ignore[index]
+            assert name is not None
+            reading.names[node] = name
+        return
+    if not isinstance(node.target, torch._ops.OpOverload):
+        raise UnsupportedError(f"{node.target} is no ATen op", where=reading.origins.where(node))
+    if node.target is aten.detach.default:
+        reading.names[node] = reading.names[node.args[0]]  # type: ignore[index]
+        return
+    if not node.users and not node.target._schema.is_mutable:
+        return
+    _op(reading, node, node.target)
+
+
+def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
+    args = tuple(argument(a, reading.name_of) for a in node.args)
+    kwargs = tuple((k, argument(v, reading.name_of)) for k, v in sorted(node.kwargs.items()))
+    backward = bool(node.meta.get("autograd_backward")) or any(_is_backward(reading, n) for n in node.all_input_nodes)
+    view = is_view(target)
+    random = is_random(target, node.args)
+    seconds, workspace = (0.0, 0) if view else reading.cost(node)
+    outputs = _outputs(reading, node, backward, view)
+    sequence = node.meta.get("seq_nr", -1)
+    if not backward and not view:
+        reading.forward.setdefault(sequence, node.name)
+    op = Op(
+        name=node.name,
+        target=str(target),
+        args=args,
+        kwargs=kwargs,
+        outputs=outputs,
+        tupled=isinstance(node.meta["val"], (tuple, list)),
+        backward=backward,
+        view=view,
+        random=random,
+        recomputable=not backward and may_run_again(target),
+        time_s=seconds,
+        workspace_bytes=workspace,
+        derives=reading.forward.get(sequence) if backward and not _adds_gradients(node) else None,
+        origin=reading.origins.of(node),
+    )
+    reading.ops.append(replace(op, inplace=_overwritable(reading, op, target)))
+
+
+def _adds_gradients(node: fx.Node) -> bool:
+    """Whether autograd added up the gradients of a value with several readers here."""
+    return "Gradient addition node" in str(node.meta.get("stack_trace"))
+
+
+def _is_backward(reading: Reading, node: fx.Node) -> bool:
+    name = reading.names.get(node)
+    return name is not None and reading.values[name].kind in ("gradient", "tangent")
+
+
+def _outputs(reading: Reading, node: fx.Node, backward: bool, view: bool) -> tuple[str | None, ...]:
+    value = node.meta["val"]
+    tupled = isinstance(value, (tuple, list))
+    items: list[Any] = list(value) if tupled else [value]
+    used = {n.args[1] for n in node.users if n.target is operator.getitem} if tupled else {0}
+    base = reading.values[reading.names[node.args[0]]] if view and isinstance(node.args[0], fx.Node) else None
+    outputs: list[str | None] = []
+    for index, item in enumerate(items):
+        if index not in used or not isinstance(item, torch.Tensor):
+            outputs.append(None)
+            continue
+        name = f"{node.name}_{index}" if tupled else node.name
+        kind = base.kind if base is not None else "gradient" if backward else "activation"
+        reading.values[name] = _value(name, item, kind, base.root if base is not None else name)
+        outputs.append(name)
+    reading.tuples[node] = outputs
+    if not tupled:
+        reading.names[node] = node.name
+    return tuple(outputs)
+
+
+def _overwritable(reading: Reading, op: Op, target: torch._ops.OpOverload) -> tuple[str, ...]:
+    """Inputs that the result may overwrite: they own their storage and have the result's type and layout."""
+    found = []
+    for position in IN_PLACE.get(target, ()):
+        if position and op.kwargs:  # `alpha` scales the second operand
+            continue
+        arg, out = op.args[position], op.outputs[0]
+        if not isinstance(arg, Ref) or out is None:
+            continue
+        a, b = reading.values[arg.name], reading.values[out]
+        same = (a.shape, a.stride, a.dtype, a.bytes) == (b.shape, b.stride, b.dtype, b.bytes)
+        others = [other for i, other in enumerate(op.args) if i != position and isinstance(other, Ref)]
+        aliased = any(reading.values[o.name].root == a.root for o in others)
+        if same and a.root == a.name and not a.static and a.kind != "tangent" and not aliased:
+            found.append(a.name)
+    return tuple(found)
+
+
+def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str | None, ...], device: str) -> Graph:
+
+    output = next(n for n in graph_module.graph.nodes if n.op == "output")
+    outputs: list[Output] = []
+    gradients: list[tuple[str, str]] = []
+    writes: list[tuple[str, str]] = []  # value, buffer path
+    tangents = {n.meta["desc"].output.idx: n.name for n in graph_module.graph.nodes if _is_tangent(n)}
+    primals = {n.meta["desc"]: n.name for n in graph_module.graph.nodes if n.op == "placeholder"}
+    for node, desc in zip(output.args[0], output.meta["desc"], strict=True):
+        name = reading.names[node] if isinstance(node, fx.Node) else None
+        if desc is None:
+            continue  # the place of a gradient that there is not
+        if isinstance(desc, d.InputMutationAOTOutput):
+            if not isinstance(desc.mutated_input, d.BufferAOTInput):
+                raise UnsupportedError(
+                    f"the model changes {desc.mutated_input.expr()} in place: only buffers may change"
+                )
+            assert name is not None
+            writes.append((name, primals[desc.mutated_input]))
+        elif isinstance(desc, d.PlainAOTOutput):
+            constant = constants[desc.idx]
+            outputs.append(Output(name, tangents.get(desc.idx)) if constant is None else Output(None, None, constant))
+        elif isinstance(desc, d.GradAOTOutput):
+            if name is not None:
+                gradients.append((primals[desc.grad_of], name))
+        else:
+            raise UnsupportedError(f"the model returns something that cannot be planned ({desc.expr()})")
+    ops = rewrite(tuple(reading.ops), reading.values, tuple(writes))
+    ops, parts = split_gradients(ops, reading.values, tuple(gradients), {o.value for o in outputs})
+    return Graph(tuple(reading.values.values()), ops, tuple(outputs), parts, device)
+
+
+def _is_tangent(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("desc"), d.TangentAOTInput)

@@ -1,0 +1,111 @@
+"""Bytes that an ATen op allocates inside itself, beyond its inputs and outputs, at its own peak.
+
+A deterministic estimate by kind of op, of the shapes, strides and dtypes: an upper bound, tested against the
+allocator's events.  Buffers that each thread has are counted for `THREADS` threads whatever the machine has, so
+that plans do not depend on it: with more threads a profile, or the self-check's measurement, takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from hiremate_gen.graph import workspace_kinds as kinds
+from hiremate_gen.graph.call import Call, bind, nbytes, storage_bytes
+from hiremate_gen.graph.workspace_conv import convolution, convolution_backward
+
+THREADS = 8
+SCALARS = 128  # Python numbers become small tensors inside an op
+
+Rule = Callable[[Call, int], int]
+
+_RULES: dict[str, Rule] = {
+    "convolution": convolution,
+    "convolution_backward": convolution_backward,
+    "native_dropout": kinds.dropout,
+    "native_dropout_backward": kinds.dropout,
+    "native_layer_norm": kinds.dense,
+    "native_layer_norm_backward": kinds.layer_norm_backward,
+    "_native_batch_norm_legit_functional": kinds.batch_norm,
+    "_native_batch_norm_legit": kinds.batch_norm,
+    "native_batch_norm": kinds.batch_norm,
+    "native_batch_norm_backward": kinds.batch_norm_backward,
+    "native_group_norm": kinds.group_norm,
+    "native_group_norm_backward": kinds.group_norm_backward,
+    "_fused_rms_norm": kinds.rms_norm,
+    "_scaled_dot_product_flash_attention_for_cpu": kinds.attention,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": kinds.attention_backward,
+    "logsumexp": kinds.logsumexp,
+    "upsample_bicubic2d": kinds.bicubic,
+    "im2col": kinds.unfold,
+    "sort": kinds.sorted_values,
+}
+_GROUPS: tuple[tuple[Rule, str], ...] = (
+    (kinds.matmul, "mm bmm addmm baddbmm"),
+    (kinds.reduction, "sum mean prod"),
+    (kinds.none, "var std var_mean amax amin max min argmax argmin any all linalg_vector_norm norm diagonal_copy"),
+    (kinds.pointwise_loss, "mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits"),
+    (kinds.indexed, "gather scatter scatter_add index_select index index_put _unsafe_index _unsafe_index_put index_add"),
+    (kinds.indexed, "embedding embedding_dense_backward"),
+    (kinds.fourier, "_fft_c2c _fft_r2c _fft_c2r"),
+    (kinds.upsample, "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d"),
+    (kinds.pooled_backward, "avg_pool2d_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward"),
+    (kinds.pooled_backward, "reflection_pad2d_backward upsample_nearest2d_backward upsample_bilinear2d_backward"),
+    (kinds.dense, "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data cumsum cumprod topk"),
+    (kinds.dense, "nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward"),
+    (kinds.dense, "max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d reflection_pad2d pixel_shuffle"),
+    (kinds.nothing, "clone _to_copy resolve_conj _conj_physical grid_sampler_2d"),
+    (kinds.none, "cat stack constant_pad_nd slice_backward select_backward repeat roll flip tril triu"),
+    (kinds.none, "new_zeros new_ones new_full zeros ones full zeros_like ones_like full_like empty_like arange"),
+    (kinds.none, "bernoulli rand_like randn_like rand randn scalar_tensor polar complex view_as_real_copy copy"),
+    (kinds.pointwise, "elu_backward leaky_relu_backward hardtanh_backward mish_backward softplus_backward hardswish"),
+    (kinds.pointwise, "hardswish_backward mse_loss_backward smooth_l1_loss_backward binary_cross_entropy_backward"),
+)
+_RULES |= {name: rule for rule, names in _GROUPS for name in names.split()}
+
+# Reduced to a scalar in place: the scalar keeps the storage of all the terms.
+_KEEPS_TERMS = ("mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy")
+
+
+def workspace_bytes(
+    target: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    outputs: object,
+    *,
+    read: Sequence[bool] | None = None,
+    threads: int = THREADS,
+) -> int:
+    """Upper bound of the bytes inside one call.
+
+    `args` and `kwargs` are an fx node's, with `meta["val"]` in place of nodes; `outputs` is its own `meta["val"]`.
+    `read` tells for each output whether the plan counts it: what it does not count is workspace.  An op that has no
+    rule is given a temporary for each output (`has_rule` tells).
+    """
+    call = bind(target, args, kwargs, outputs)
+    inside = SCALARS + max(0, rule(call)(call, threads))
+    if read is None:
+        return inside
+    sizes = output_bytes(target, args, kwargs, outputs)
+    return inside + sum(size for size, counted in zip(sizes, read, strict=True) if not counted)
+
+
+def has_rule(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> bool:
+    """Whether the estimate is a measured rule, not the guess for unknown ops."""
+    return rule(bind(target, args, kwargs, outputs)) is not kinds.unknown
+
+
+def output_bytes(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> tuple[int, ...]:
+    """Bytes of storage that each output really keeps: what the fake tensor says, but for the reduced losses."""
+    call = bind(target, args, kwargs, outputs)
+    if call.name in _KEEPS_TERMS and call.given.get("reduction") != 0:
+        return (nbytes(call.inputs[0]),)
+    return tuple(storage_bytes(t) if isinstance(t, Tensor) else 0 for t in call.outputs)
+
+
+def rule(call: Call) -> Rule:
+    """The rule for a call: by name, else by torch's own tag for pointwise ops."""
+    found = _RULES.get(call.name)
+    return found or (kinds.pointwise if call.pointwise else kinds.unknown)

@@ -1,0 +1,212 @@
+"""Workspace of convolutions on the CPU.
+
+float32 and bfloat16 run in oneDNN, which copies image, weight and result into blocks of 16 channels and back; other
+dtypes, and one small image, run in ATen's own kernel, which unfolds the image into columns.  Measured on AVX-512; the
+names are: x image, w weight, y result, g… gradient, a trailing b the blocked copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+import torch
+from torch import Tensor
+
+from hiremate_gen.graph.call import Call, channels_last, nbytes, numel
+
+BLOCK = 16  # channels
+SMALL_IMAGE = 20480  # elements of a batch of one below which ATen's own kernel runs
+SLACK = 40960  # barriers and tails of per-thread buffers
+
+
+@dataclass(frozen=True, slots=True)
+class Conv:
+    """One convolution or its backward; bytes of the plain and the blocked tensors."""
+
+    x: Tensor
+    w: Tensor
+    y: Tensor
+    transposed: bool
+    groups: int
+    stride: int  # product over the dimensions
+    threads: int
+
+    @property
+    def strided(self) -> bool:
+        return self.stride != 1
+
+    @property
+    def first(self) -> bool:
+        """An image of at most three channels is read as it lies."""
+        return self.groups == 1 and not self.transposed and self.x.shape[1] <= 3
+
+    @property
+    def depthwise(self) -> bool:
+        return self.groups > 1 and self.groups == self.x.shape[1]
+
+    @property
+    def kernel(self) -> int:
+        return prod(int(k) for k in self.w.shape[2:])
+
+    @property
+    def blocked(self) -> bool:
+        """oneDNN takes it."""
+        if self.w.dtype not in (torch.float32, torch.bfloat16):
+            return False
+        big_kernel = all(k > 3 for k in self.w.shape[-2:])
+        return self.groups > 1 or big_kernel or self.x.shape[0] > 1 or numel(self.x) > SMALL_IMAGE
+
+    @property
+    def channels_last(self) -> bool:
+        return channels_last(self.x) or channels_last(self.w)
+
+    @property
+    def xb(self) -> int:
+        return padded(self.x)
+
+    @property
+    def yb(self) -> int:
+        return padded(self.y)
+
+    @property
+    def wb(self) -> int:
+        if self.groups > 1:
+            return nbytes(self.w) * (BLOCK if not self.depthwise and self.w.shape[1] < BLOCK else 1)
+        a, b = (_up(int(n)) for n in self.w.shape[:2])
+        b = int(self.w.shape[1]) if self.first else b
+        return a * b * self.kernel * self.w.element_size()
+
+    @property
+    def columns(self) -> int:
+        """The unfolded image, of the whole batch."""
+        if self.kernel == 1 and not self.strided and not self.transposed:
+            return 0
+        image, channels = (self.x, self.y.shape[1]) if self.transposed else (self.y, self.x.shape[1])
+        places = numel(image) // max(1, int(image.shape[1]))
+        return places * int(channels) * self.kernel * self.x.element_size() // self.groups
+
+    @property
+    def gathered(self) -> int:
+        """The image of a strided convolution with a kernel of one point, gathered for each thread."""
+        if self.kernel != 1 or not self.strided:
+            return 0
+        return self.threads * nbytes(self.x) // (self.stride * max(1, int(self.x.shape[0])))
+
+    @property
+    def reduction(self) -> int:
+        """Partial weight gradients of the threads."""
+        if self.depthwise:
+            return (self.kernel > 9) * 17 * self.threads * nbytes(self.w) + self.threads * nbytes(self.w) + SLACK
+        if self.kernel == 1:
+            blocks = self.wb // (BLOCK * BLOCK * self.w.element_size())
+            factor = 2.2 if blocks == 1 else 1.25 if blocks <= 4 else 0.95
+            scratch = int(self.threads * self.wb * factor) + self.gathered
+        else:
+            scratch = (image_threads(self) - 1) * self.wb
+        return scratch * 2 + self.xb + self.yb if self.w.dtype == torch.bfloat16 else scratch + SLACK
+
+
+def convolution(call: Call, threads: int) -> int:
+    """Bytes inside `aten.convolution`."""
+    conv = _conv(call, call.tensor("input"), call.out, threads)
+    extra = _relaid(conv, conv.x) + _relaid(conv, conv.w)
+    if not conv.blocked:
+        whole = not conv.transposed or conv.x.ndim == 4
+        return extra + (conv.columns if whole else conv.columns // max(1, int(conv.x.shape[0])))
+    if conv.channels_last:
+        turned = conv.yb + 2 * _gather(conv, conv.x) if conv.transposed else 0
+        return extra + 2 * conv.wb + turned + threads * 4224 + SLACK
+    image = conv.xb if conv.x.shape[1] >= BLOCK or conv.groups > 1 or conv.transposed else 0
+    y = nbytes(conv.y)
+    scratch = max(conv.yb, _gather(conv, conv.x)) if conv.transposed else conv.gathered + 256
+    compute = image + conv.wb + conv.yb + scratch
+    back = conv.yb + y * (2 if conv.strided and (conv.transposed or conv.y.ndim == 5) else 1)
+    return extra + max(compute, back) - y
+
+
+def convolution_backward(call: Call, threads: int) -> int:
+    """Bytes inside `aten.convolution_backward`; outputs that the mask switches off are not made."""
+    mask = call.given["output_mask"]
+    conv = _conv(call, call.tensor("input"), call.tensor("grad_output"), threads)
+    extra = _relaid(conv, conv.x) + _relaid(conv, conv.y) + _relaid(conv, conv.w)
+    if not conv.blocked:
+        return extra + (conv.columns // max(1, int(conv.x.shape[0])) if conv.transposed else conv.columns)
+    gather = _gather(conv, conv.y) if conv.strided and not conv.transposed and not conv.depthwise else 0
+    if conv.channels_last:
+        both = nbytes(conv.y) + nbytes(conv.x) if conv.depthwise else 0
+        return extra + both + 3 * conv.wb + max(conv.reduction, gather)
+    gx, gw = (nbytes(conv.x) if mask[0] else 0), (nbytes(conv.w) if mask[1] else 0)
+    of_image = _of_image(conv, gx, gather) if mask[0] else 0
+    image = padded(conv.x, 0 if conv.first else 8 if conv.x.shape[1] <= 8 else BLOCK)
+    of_weight = gx + max(conv.yb + image + conv.wb + conv.reduction, conv.wb + gw) if mask[1] else 0
+    return extra + max(of_image, of_weight) - gx - gw
+
+
+def _of_image(conv: Conv, gx: int, gather: int) -> int:
+    """Peak while the gradient of the image is made; strided convolutions keep plain channels and turn it twice."""
+    blocks = replace(conv, transposed=True).wb  # padded channels even in a first convolution
+    if gather:
+        return max(nbytes(conv.y) + blocks + gx + gather, 3 * gx)
+    return max(conv.yb + blocks + conv.xb + 256, conv.xb + gx)
+
+
+def image_threads(conv: Conv) -> int:
+    """Over how many groups of threads oneDNN splits the batch in the gradient of the weight.
+
+    This is its `balance` for AVX-512: the least memory traffic, then less computation where that costs little traffic;
+    all of 120 measured shapes agree when weights count 8 times.
+    """
+    source, target = (conv.y, conv.x) if conv.transposed else (conv.x, conv.y)
+    batch, threads = int(target.shape[0]) * (int(target.shape[2]) if target.ndim == 5 else 1), conv.threads
+    outputs, inputs = (-(-int(n) // BLOCK) for n in conv.w.shape[:2])
+    image = numel(source) // max(1, batch * int(source.shape[1])) // conv.stride * (3 if conv.first else BLOCK)
+    result = numel(target) // max(1, batch * int(target.shape[1])) * BLOCK
+
+    def traffic(m: int, o: int, i: int) -> int:
+        a, b, c = -(-batch // m), -(-outputs // o), -(-inputs // i)
+        return a * c * image + a * b * result + 8 * b * c * conv.kernel * BLOCK * BLOCK
+
+    def work(m: int, o: int, i: int) -> int:
+        return -(-batch // m) * -(-outputs // o) * -(-inputs // i)
+
+    splits = [
+        (m, o, min(threads // m // o, inputs))
+        for m in range(1, min(threads, batch) + 1)
+        for o in range(1, min(threads // m, outputs) + 1)
+    ]
+    best = min(reversed(splits), key=lambda s: traffic(*s))
+    least, effort = traffic(*best), work(*best)
+    for split in splits:
+        cheap = work(*split) <= effort and 10 * traffic(*split) < 11 * least
+        if cheap or 4 * work(*split) <= 3 * effort:
+            best, least, effort = split, traffic(*split), work(*split)
+    return min(batch, threads) if threads // 2 < best[0] < threads else best[0]
+
+
+def padded(t: Tensor, block: int = BLOCK) -> int:
+    """Bytes with the channels (dimension 1) rounded up to a block; none when `block` is 0."""
+    return nbytes(t) // max(1, int(t.shape[1])) * _up(int(t.shape[1]), block) if block else 0
+
+
+def _gather(conv: Conv, t: Tensor) -> int:
+    """Per-thread rows of `t`, which a strided convolution spreads over the finer image."""
+    tap = int(conv.w.shape[-1])
+    rows = prod(int(n) + 2 * tap for n in t.shape[2:-1]) * int(t.shape[-1])
+    return conv.threads * (_up(int(t.shape[1])) * rows * 4 + 40960) + 12480
+
+
+def _relaid(conv: Conv, t: Tensor) -> int:
+    """A tensor that lies otherwise than the kernel wants is copied first."""
+    wanted = channels_last(t) if conv.blocked and conv.channels_last else t.is_contiguous()
+    return 0 if wanted else nbytes(t)
+
+
+def _conv(call: Call, x: Tensor, y: Tensor, threads: int) -> Conv:
+    stride = prod(int(s) for s in call.given["stride"])
+    transposed, groups = bool(call.given["transposed"]), int(call.given["groups"])
+    return Conv(x, call.tensor("weight"), y, transposed, groups, stride, threads)
+
+
+def _up(channels: int, block: int = BLOCK) -> int:
+    return -(-channels // block) * block

@@ -1,0 +1,92 @@
+"""model.py becomes a module: under its own name, file and line numbers, less the statements that must not run."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+
+from hiremate_gen.load.place import Place
+
+
+class SourceLoader(importlib.abc.InspectLoader):
+    """Runs the kept statements of one text."""
+
+    def __init__(self, where: Place, text: str, left_out: Collection[int]) -> None:
+        self.where, self.text, self.left_out = where, text, left_out
+
+    def get_source(self, fullname: str) -> str:
+        return self.text
+
+    def get_filename(self, fullname: str) -> str:
+        return self.where.file
+
+    def is_package(self, fullname: str) -> bool:
+        return False
+
+    def exec_module(self, module: ModuleType) -> None:
+        tree = ast.parse(self.text, filename=self.where.file)
+        tree.body = [s for i, s in enumerate(tree.body) if i not in self.left_out]
+        # Tracebacks and inspect.getsource show the text that was planned, even when the file changes meanwhile.
+        lines = [line + "\n" for line in self.text.split("\n")]
+        linecache.cache[self.where.file] = (len(self.text), None, lines, self.where.file)
+        exec(compile(tree, self.where.file, "exec", dont_inherit=True), vars(module))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the one module, whoever imports it: its package's `__init__` may well be the first."""
+
+    def __init__(self, loader: SourceLoader) -> None:
+        self.loader = loader
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.loader.where.module:
+            return None
+        spec = importlib.util.spec_from_loader(fullname, self.loader, origin=self.loader.where.file)
+        if spec is not None:
+            spec.has_location = True
+        return spec
+
+
+_imported: set[str] = set()  # modules that earlier calls brought in from their model's own folder
+
+
+def import_text(where: Place, text: str, left_out: Collection[int] = ()) -> ModuleType:
+    """Import `text` as the module that stands at `where`; what an earlier call brought in is imported afresh.
+
+    Needs `at_home`.  Raises whatever the code raises.
+    """
+    for name in _imported:
+        sys.modules.pop(name, None)
+    _imported.clear()
+    before = set(sys.modules)
+    with _found(SourceLoader(where, text, left_out)):
+        try:
+            return importlib.import_module(where.module)
+        finally:
+            _imported.update(n for n in set(sys.modules) - before if _is_local(sys.modules[n], where.root))
+
+
+@contextmanager
+def _found(loader: SourceLoader) -> Iterator[None]:
+    finder = _Finder(loader)
+    sys.meta_path.insert(0, finder)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def _is_local(module: ModuleType, root: str) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return file.startswith(root) and "site-packages" not in file and not module.__name__.startswith("hiremate_gen")

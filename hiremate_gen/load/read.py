@@ -1,0 +1,54 @@
+"""model.py as text: decoded, parsed, or refused with its position."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import os
+import tokenize
+from pathlib import Path
+
+import libcst
+
+from hiremate_gen.errors import LoadError
+from hiremate_gen.ir.source import SourceFile
+from hiremate_gen.load.statements import index
+
+
+def read(path: str) -> tuple[SourceFile, ast.Module]:
+    """The file and its tree.  Raises LoadError with `file:line:col`."""
+    text = _decoded(path)
+    try:
+        tree = ast.parse(text, filename=path)
+        libcst.parse_module(text)
+    except SyntaxError as error:
+        where = f"{path}:{error.lineno or 1}:{error.offset or 1}"
+        raise LoadError(f"syntax error: {error.msg}", where=where, hint=_quoted(text, error.lineno or 1)) from None
+    except ValueError as error:  # a null byte
+        raise LoadError(f"not Python source: {error}", where=path) from None
+    except RecursionError:
+        raise LoadError("nested too deeply to be parsed", where=path) from None
+    except libcst.ParserSyntaxError as error:
+        where = f"{path}:{error.raw_line}:{error.raw_column + 1}"
+        raise LoadError("syntax that libcst cannot read", where=where, hint=_quoted(text, error.raw_line)) from None
+    sha = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return SourceFile(path, os.path.basename(path), text, sha, index(tree, text)), tree
+
+
+def _decoded(path: str) -> str:
+    try:
+        raw = Path(path).read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        text = raw.decode(encoding)
+    except OSError as error:
+        raise LoadError(f"cannot be read: {error.strerror}", where=path) from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        hint = "save it as UTF-8, or name its encoding in the first line: # -*- coding: latin-1 -*-"
+        raise LoadError(f"cannot be decoded: {error}", where=path, hint=hint) from None
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _quoted(text: str, line: int) -> str:
+    lines = text.split("\n")
+    return lines[line - 1].strip() if line <= len(lines) else ""

@@ -1,0 +1,62 @@
+"""What a generated file holds its callers to: parameters, the arguments of forward, the structure of its result."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from hiremate_gen.errors import UnsupportedError
+
+_SIMPLE = (type(None), bool, int, float, str)
+
+
+def digest(model: nn.Module) -> tuple[int, str]:
+    """How many elements the parameters have, and a digest of their names, shapes, dtypes and requires_grad.
+
+    The emitted `check_step` computes the same digest from the model that it is given.
+    """
+    rows = [f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};" for n, p in model.named_parameters()]
+    return sum(p.numel() for p in model.parameters()), hashlib.sha256("".join(rows).encode()).hexdigest()[:16]
+
+
+def unset(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Parameters of forward that the example leaves at their defaults, with the source of the default."""
+    bound = inspect.signature(model.forward).bind(*args, **kwargs).arguments
+    return tuple(
+        (name, repr(p.default))
+        for name, p in inspect.signature(model.forward).parameters.items()
+        if name not in bound and isinstance(p.default, _SIMPLE)
+    )
+
+
+def result_source(structure: pytree.TreeSpec, leaves: Sequence[str]) -> str:
+    """Source of what the model returns, given the source of its leaves in order."""
+    source, used = _source(structure, leaves, 0)
+    assert used == len(leaves)
+    return source
+
+
+def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str, int]:
+    if spec.is_leaf():
+        return leaves[at], at + 1
+    parts = []
+    for child in spec.children():
+        text, at = _source(child, leaves, at)
+        parts.append(text)
+    kind = spec.type
+    if kind is tuple:
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})", at
+    if kind is list:
+        return f"[{', '.join(parts)}]", at
+    if kind in (dict, OrderedDict):
+        items = ", ".join(f"{key!r}: {text}" for key, text in zip(spec.context, parts, strict=True))
+        return f"{{{items}}}".replace("'", '"'), at
+    if pytree.is_namedtuple_class(kind) or (isinstance(kind, type) and kind.__module__ != "builtins"):
+        return f"{(spec.context if pytree.is_namedtuple_class(kind) else kind).__name__}({', '.join(parts)})", at
+    raise UnsupportedError(f"forward returns a {getattr(kind, '__name__', kind)}: return tensors in a tuple or dict")
