@@ -10,18 +10,17 @@ from scipy.optimize import linprog
 
 from hiremate_gen.solve.net import Net, profile
 
-MOMENTS = 12
 LARGE = 2000  # forward ops beyond which only the loss is looked at
 
 
-def lower_bound(net: Net, budget: int) -> float:
+def lower_bound(net: Net, budget: int, moments: int = 12) -> float:
     """Seconds of recomputation that every schedule whose peak is at most `budget` bytes has at least.
 
-    The largest over the moment when the loss exists and some moments of backward; 0 when nothing is proven.
+    The largest over the moment when the loss exists and at most `moments` others of backward; 0 when nothing is proven.
     """
     during, after = gradients(net)
     best = _least(net, budget - after[net.n_forward - 1], net.n_forward, ())
-    for k in _moments(net, during):
+    for k in _moments(net, moments):
         taken = sum(net.size[r] for r in net.inplace[k] if _forward(net, r))
         best = max(best, _least(net, budget - during[k] + taken, k + 1, net.reads[k]))
     return best
@@ -44,22 +43,22 @@ def _forward(net: Net, root: int) -> bool:
     return 0 <= net.producer[root] < net.n_forward and root not in net.held
 
 
-def _moments(net: Net, during: list[int]) -> list[int]:
+def _moments(net: Net, most: int) -> list[int]:
     """Backward ops to look at: those where keeping everything costs most, one for each stretch of backward."""
     if net.n_forward > LARGE or net.n_ops == net.n_forward:
         return []
     peaks = profile(net, ()).peaks
     count = net.n_ops - net.n_forward
     found = set()
-    for j in range(MOMENTS):
-        stretch = range(net.n_forward + count * j // MOMENTS, net.n_forward + count * (j + 1) // MOMENTS)
+    for j in range(most):
+        stretch = range(net.n_forward + count * j // most, net.n_forward + count * (j + 1) // most)
         if stretch:
             found.add(max(stretch, key=lambda k: (peaks[k], -k)))
     return sorted(found)
 
 
 def _least(net: Net, space: int, start: int, present: tuple[int, ...]) -> float:
-    """The LP: what ops from `start` on read is kept in `space` bytes (`present` roots are, in any case) or made again."""
+    """The LP: what ops from `start` on read is kept in `space` bytes (`present` roots always are) or made again."""
     n = net.n_forward
     roots = [r for r in range(len(net.size)) if _forward(net, r)]
     place = {r: n + k for k, r in enumerate(roots)}

@@ -6,14 +6,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 from hiremate_gen.solve.milp import Answer, Model, optimise
 
-T = TypeVar("T")
 GAP = 0.002  # of the recomputation
 # Binaries up to which so many budgets are solved, with so many nodes each.
-TIERS = ((60, 48, 2000), (200, 16, 400), (800, 4, 100))
+TIERS = ((60, 24, 400), (400, 6, 60), (800, 3, 30))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +28,43 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One budget of one model, with the seconds of recomputation of the best schedule known for it."""
+    """A budget in bytes, the seconds of recomputation of the best schedule known, and those that any has at least."""
 
-    model: Model
     budget: int
     known_s: float
+    least_s: float
 
 
-def tier(model: Model) -> tuple[int, int]:
-    """How many budgets of this model are worth a MILP, and the nodes for each."""
-    return next(((budgets, nodes) for most, budgets, nodes in TIERS if len(model.runs) <= most), (0, 0))
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """How many budgets of a model are worth a MILP, and the nodes for each."""
+
+    budgets: int
+    nodes: int
 
 
-def optimise_all(tasks: Sequence[Task], effort: Effort) -> list[Answer]:
+def tier(model: Model) -> Tier:
+    """By the number of binaries."""
+    return next((Tier(budgets, nodes) for most, budgets, nodes in TIERS if len(model.runs) <= most), Tier(0, 0))
+
+
+def choose(tasks: Sequence[Task], limit: Tier, room_s: float) -> list[Task]:
+    """The tasks where most can be won, if that is more than `room_s` seconds."""
+    open_tasks = [t for t in tasks if t.known_s - t.least_s > room_s]
+    ordered = sorted(range(len(open_tasks)), key=lambda k: (open_tasks[k].least_s - open_tasks[k].known_s, k))
+    return [open_tasks[k] for k in sorted(ordered[: limit.budgets])]
+
+
+def optimise_all(tasks: Sequence[tuple[Model, Task]], effort: Effort) -> list[Answer]:
     """Answers in the order of the tasks; HiGHS runs outside the interpreter's lock, so threads are enough."""
 
-    def run(task: Task) -> Answer:
-        if effort.left_s <= 0:
+    def run(item: tuple[Model, Task]) -> Answer:
+        model, task = item
+        left_s = effort.left_s
+        if left_s <= 0:
             return Answer(None, 0.0, "no time left")
-        _, nodes = tier(task.model)
-        return optimise(task.model, task.budget, task.known_s, gap=GAP, nodes=nodes, limit_s=max(effort.left_s, 1.0))
+        nodes = tier(model).nodes
+        return optimise(model, task.budget, task.known_s, gap=GAP, nodes=nodes, limit_s=max(left_s, 1.0))
 
     with ThreadPoolExecutor(max(effort.jobs, 1)) as pool:
         return list(pool.map(run, tasks))
-
-
-def spread(values: Sequence[T], count: int) -> list[T]:
-    """At most `count` of the values, evenly chosen, ends included."""
-    if len(values) <= count:
-        return list(values)
-    if count <= 1:
-        return list(values[:count])
-    return [values[k * (len(values) - 1) // (count - 1)] for k in range(count)]

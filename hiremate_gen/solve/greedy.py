@@ -1,4 +1,4 @@
-"""Drop values at the peak until the budget holds, and take back what turned out unneeded (FORMULATION.md, "Heuristic")."""
+"""Drop values at the peak until the budget holds (FORMULATION.md, "Heuristic")."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def optimise(model: Model, budget: int, most_s: float, *, gap: float, nodes: int
     weight = np.ones(len(right))
     weight[-model.budget_rows :] = 100.0 / max(budget - net.base, 1)
     runs, rest = cp.Variable(n, boolean=True), cp.Variable(model.columns - n, bounds=[0, 1])
-    x = cp.hstack([runs, rest])
+    x = cp.hstack([runs, rest])  # type: ignore[attr-defined]
     limits = [
         sp.diags(weight) @ model.matrix @ x <= weight * right,
         (cost + tie) @ x <= most_s / scale * (1 + 1e-6) + 1e-4,
@@ -239,7 +239,9 @@ def _run(
         "time_limit": limit_s, "parallel": "off",
     }  # fmt: skip
     try:
-        problem.solve(solver=cp.HIGHS, highs_options=options)
+        problem.solve(  # type: ignore[no-untyped-call]
+            solver=cp.HIGHS, highs_options=options
+        )
     except (cp.SolverError, ValueError, ArithmeticError) as error:
         return Answer(None, 0.0, f"HiGHS: {error}")
     stats = problem.solver_stats

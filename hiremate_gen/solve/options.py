@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hiremate_gen.solve.blocks import Local
 from hiremate_gen.solve.bound import lower_bound
-from hiremate_gen.solve.exact import Effort, Task, optimise_all, spread, tier
+from hiremate_gen.solve.exact import Effort, Task, choose, optimise_all, tier
 from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.milp import build
 from hiremate_gen.solve.net import Codes, Net, Profile, profile
@@ -83,20 +83,18 @@ def _again(net: Net, wanted: set[int]) -> float:
 def options(block: Local, effort: Effort) -> tuple[Option, ...]:
     """Options of a block: the best that greedy and MILP find for pairs of budgets on saved bytes and peak."""
     found: dict[Codes, Option] = {(): describe(block, ())}
-    tasks: list[Task] = []
+    nets: dict[Task, Net] = {}
     for net, limit in _budgets(block):
         codes = shrink(net, (), limit)
         if codes is not None:
             codes = polish(net, codes, limit, 6)
             found.setdefault(codes, describe(block, codes))
         known = net.time(codes) if codes is not None else 2 * sum(net.time_s)
-        if known - lower_bound(net, limit) > ROOM * sum(net.time_s):
-            tasks.append(Task(build(net), limit, known))
-    if tasks:
-        count, _ = tier(tasks[0].model)
-        for answer in optimise_all(spread(tasks, 2 * count), effort):
-            if answer.codes is not None:
-                found.setdefault(answer.codes, describe(block, answer.codes))
+        nets[Task(limit, known, lower_bound(net, limit, moments=3))] = net
+    chosen = choose(list(nets), tier(build(block.net)), ROOM * sum(block.net.time_s))
+    for answer in optimise_all([(build(nets[task]), task) for task in chosen], effort):
+        if answer.codes is not None:
+            found.setdefault(answer.codes, describe(block, answer.codes))
     return thin(tuple(found.values()))
 
 
