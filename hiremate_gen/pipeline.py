@@ -92,7 +92,7 @@ def profile(options: ProfileOptions, report: Report) -> str:
 
 def _trace(loaded: Loaded) -> Traced:
     assert loaded.source.planned is not None
-    return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names)
+    return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names, loaded.shown)
 
 
 def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:

@@ -22,7 +22,7 @@ def blame(error: BaseException, doing: str, source: SourceFile, where: Place, hi
     if isinstance(error, ModuleNotFoundError):
         return _not_found(error.name or "", spot)
     if isinstance(error, SyntaxError) and error.filename:
-        spot = f"{_shown(error.filename, source, where)}:{error.lineno or 1}:{error.offset or 1}"
+        spot = f"{shown(error.filename, source, where)}:{error.lineno or 1}:{error.offset or 1}"
         return LoadError(f"syntax error: {error.msg}", where=spot)
     if isinstance(error, SystemExit):
         if any(f.filename == argparse.__file__ for f in traceback.extract_tb(error.__traceback__)):
@@ -47,12 +47,12 @@ def position(error: BaseException, source: SourceFile, where: Place) -> str:
     own = [f for f in frames if f.filename == where.file]
     near = [f for f in frames if f.filename.startswith(where.root + os.sep) and "site-packages" not in f.filename]
     for frame in (own or near)[-1:]:
-        return f"{_shown(frame.filename, source, where)}:{frame.lineno}:{(frame.colno or 0) + 1}"
+        return f"{shown(frame.filename, source, where)}:{frame.lineno}:{(frame.colno or 0) + 1}"
     flags = [f for f in frames if f.filename.startswith("--")]
     return flags[-1].filename if flags else source.path
 
 
-def _shown(file: str, source: SourceFile, where: Place) -> str:
+def shown(file: str, source: SourceFile, where: Place) -> str:
     """The file as the user would write it, next to how they wrote model.py."""
     if file == where.file:
         return source.path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.ir.source import SourceFile
+from hiremate_gen.load.blame import shown
 from hiremate_gen.load.build import Built, build_real
 from hiremate_gen.load.module import import_text
 from hiremate_gen.load.place import at_home
@@ -60,6 +62,12 @@ class Loaded:
     def inputs_exprs(self) -> tuple[str, ...]:
         """As given with --inputs, or the call of the file's own function."""
         return self.recipe.inputs_exprs or ("example_inputs()",)
+
+    def shown(self, file: str) -> str:
+        """A file of the user's as they would write it, empty for any other: it may stand in a message."""
+        where = self.recipe.where
+        own = file == where.file or (file.startswith(where.root + os.sep) and "site-packages" not in file)
+        return shown(file, self.source, where) if own else ""
 
     def at_home(self) -> AbstractContextManager[None]:
         """Wrap whatever runs the user's code: imports inside functions find its folder, and its prints go to stderr."""

@@ -21,7 +21,7 @@ from torch.utils import _pytree as pytree
 from hiremate_gen.errors import UnsupportedError
 from hiremate_gen.trace.contract import digest, result_source, unset
 from hiremate_gen.trace.kernels import eager_kernels
-from hiremate_gen.trace.refusals import explain
+from hiremate_gen.trace.refusals import Shown, explain, quiet, refuse_unknown_shapes
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,19 @@ class Traced:
         return str(self.graph_module.print_readable(print_output=False)) + "\n"
 
 
-def trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...]) -> Traced:
+def trace(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...], shown: Shown = str
+) -> Traced:
     """Trace one training step of `model` on example inputs (real or fake, as the model is).
 
-    `names` are the parameters of the model's forward.  Raises UnsupportedError, with the user's line, where the
-    model cannot be traced.
+    `names` are the parameters of the model's forward; `shown` names the user's files in errors.  Raises
+    UnsupportedError, with the user's line, where the model cannot be traced.
     """
     try:
-        with eager_kernels():
-            graph_module, leaves, structure, constants = _joint(model, args, kwargs)
+        with eager_kernels(), quiet():
+            graph_module, leaves, structure, constants = _joint(model, args, kwargs, shown)
     except Exception as error:
-        raise explain(error) from error
+        raise explain(error, shown) from error
     if not isinstance(graph_module, fx.GraphModule):
         raise UnsupportedError("torch handed back no graph for this model")
     paths, inputs = _input_paths(args, kwargs, names)
@@ -88,9 +90,10 @@ def trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], names
 
 
 def _joint(
-    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shown: Shown
 ) -> tuple[Any, tuple[Leaf, ...], pytree.TreeSpec, dict[str, torch.Tensor]]:
     program = torch.export.export(model, args, kwargs, strict=False)
+    refuse_unknown_shapes(program.graph, shown)
     exported = program.module()
     constants = _constants_as_buffers(exported, program.constants)
     leaves, structure = _plan_for_the_loss(exported, _trained(model))
