@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiremate_gen import emit as emission
-from hiremate_gen.config import Options, Report
+from hiremate_gen.config import Options, ProfileOptions, Report
 from hiremate_gen.errors import InfeasibleError, UsageError
-from hiremate_gen.graph import Origins, build, cost_model
+from hiremate_gen.graph import Costs, Origins, build, costs_for
+from hiremate_gen.graph import profile as measure_ops
 from hiremate_gen.ir import Chain, Graph, Plan, Schedule, dump_plan, load_plan, replay
 from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
 from hiremate_gen.load import Loaded, LoadRequest, load
@@ -42,7 +43,8 @@ def generate(options: Options, report: Report) -> Result:
     if options.dump == "trace":
         return Result(traced.text())
     report("reading the graph")
-    graph = _graph(loaded, traced, options)
+    costs = costs_for(options.costs, options.device)
+    graph = _graph(loaded, traced, costs, options.device)
     if options.dump == "graph":
         return Result(show_graph(graph))
     chain = partition(graph)
@@ -72,7 +74,20 @@ def generate(options: Options, report: Report) -> Result:
     contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
     text = emission.emit(loaded.source, graph, chain, calls, contract, facts)
     plan_json = dump_plan(plan, chain, budget_bytes=budget, sha256=loaded.source.sha256)
-    return Result(text, _summary(loaded, calls, facts), plan_json)
+    return Result(text, _summary((*loaded.notes, *costs.notes), calls, facts), plan_json)
+
+
+def profile(options: ProfileOptions, report: Report) -> str:
+    """Measure the ops of a model on the device; the text of a profile.  Raises HiremateError."""
+    report("loading")
+    loaded = load(
+        LoadRequest(path=options.model_path, model=options.model, inputs=options.inputs, device=options.device)
+    )
+    report("tracing")
+    with loaded.at_home():
+        traced = _trace(loaded)
+    tell = lambda done, total: report(f"measuring {done} of {total}")  # noqa: E731
+    return measure_ops(traced.graph_module, options.device, tell).dumps()
 
 
 def _trace(loaded: Loaded) -> Traced:
@@ -80,16 +95,16 @@ def _trace(loaded: Loaded) -> Traced:
     return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names, loaded.shown)
 
 
-def _graph(loaded: Loaded, traced: Traced, options: Options) -> Graph:
+def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
     origins = Origins(loaded.source, loaded.filename, loaded.source.name)
     origins.learn(traced.graph_module.graph)
     return build(
         traced.graph_module,
         origins=origins,
-        cost=cost_model(options.costs),
+        costs=costs,
         constants=traced.leaf_constants,
         input_paths=traced.input_paths,
-        device=options.device,
+        device=device,
     )
 
 
@@ -112,8 +127,8 @@ def _plan(options: Options, loaded: Loaded, graph: Graph, chain: Chain, budget: 
     return plan
 
 
-def _summary(loaded: Loaded, calls: Schedule, facts: emission.Facts) -> str:
-    lines = [f"note: {note}" for note in loaded.notes]
+def _summary(notes: tuple[str, ...], calls: Schedule, facts: emission.Facts) -> str:
+    lines = [f"note: {note}" for note in notes]
     lines.append(
         f"peak {show_bytes(calls.peak_bytes)} of {show_bytes(facts.budget_bytes)} "
         f"({facts.source_name}: {show_bytes(facts.eager_peak_bytes)}), "

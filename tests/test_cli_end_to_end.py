@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import ROOT, Command
+from command import ROOT, command
 
 import hiremate_gen
 from hiremate_gen.cli import main
@@ -96,7 +96,7 @@ def peak(text: str) -> int:
     return int(match[1])
 
 
-def test_same_bytes_everywhere(folder: Path, command: Command) -> None:
+def test_same_bytes_everywhere(folder: Path) -> None:
     """Another hash seed, working directory, thread count and locale."""
     (folder / "deep").mkdir()
     one = command("model.py", "--budget", "70%", "-o", "a.py", cwd=folder, PYTHONHASHSEED="1", OMP_NUM_THREADS="1")

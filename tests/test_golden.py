@@ -18,7 +18,7 @@ from pathlib import Path
 
 import black
 import pytest
-from conftest import ROOT, Command
+from command import ROOT, command
 
 GOLDEN = ROOT / "golden"
 
@@ -61,15 +61,15 @@ def test_every_model_has_a_run() -> None:
 
 
 @each_run
-def test_text(run: Run, command: Command, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_text(run: Run, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     case, elsewhere = tmp_path / "case", tmp_path / "elsewhere"
     shutil.copytree(run.case, case)
     elsewhere.mkdir()
     regenerate = request.config.getoption("--regenerate")
     if regenerate and not (request.config.getoption("--keep-plans") and run.plan.exists()):
-        _generate(command, elsewhere, case, run, "--save-plan", str(case / run.plan.name), "--force")
+        _generate(elsewhere, case, run, "--save-plan", str(case / run.plan.name), "--force")
         shutil.copyfile(case / run.plan.name, run.plan)
-    _generate(command, elsewhere, case, run, "--plan", str(case / run.plan.name), "--no-verify")
+    _generate(elsewhere, case, run, "--plan", str(case / run.plan.name), "--no-verify")
     text = (case / "model_remat.py").read_bytes().decode("utf-8")
     if regenerate:
         run.expected.write_text(text, "utf-8", newline="\n")
@@ -79,7 +79,7 @@ def test_text(run: Run, command: Command, tmp_path: Path, request: pytest.Fixtur
     assert not list(elsewhere.iterdir())
 
 
-def _generate(command: Command, cwd: Path, case: Path, run: Run, *more: str) -> None:
+def _generate(cwd: Path, case: Path, run: Run, *more: str) -> None:
     arguments = [str(case / "model.py"), *run.arguments, "-o", str(case / "model_remat.py"), *more]
     done = command(*arguments, cwd=cwd, PYTHONHASHSEED="4242")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Which ops run when: the fastest plan within a budget (FORMULATION.md).  Torch-free; the only stage that uses cvxpy."""
+"""Which ops run when: the fastest plan within a budget (FORMULATION.md).  The only stage that uses cvxpy."""
 
 from hiremate_gen.solve.api import keep_all, minimum, solve
 

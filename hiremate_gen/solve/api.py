@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -9,14 +10,16 @@ from functools import lru_cache
 from hiremate_gen.errors import InfeasibleError
 from hiremate_gen.ir import Chain, Graph, Plan, replay
 from hiremate_gen.solve.blocks import Cuts, cuts, local
+from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.build import to_plan, whole
 from hiremate_gen.solve.dp import schedules, table
+from hiremate_gen.solve.exact import Effort
 from hiremate_gen.solve.frontier import Frontier, climb
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.options import Option, options
 from hiremate_gen.units import show_bytes
 
-EFFORT = 4_000_000  # steps replayed while polishing: about four seconds
+STEPS = 2_000_000  # steps replayed while polishing: some ten seconds
 
 
 def _quiet(_: str) -> None:
@@ -26,7 +29,7 @@ def _quiet(_: str) -> None:
 def keep_all(graph: Graph, chain: Chain) -> Plan:
     """No recomputation: what eager does."""
     net, names, _ = whole(graph, chain)
-    return to_plan(chain, net, names, (), "none", "nothing is recomputed")
+    return to_plan(chain, net, names, (), "none", "optimal: nothing is recomputed")
 
 
 def minimum(graph: Graph, chain: Chain, *, time_limit_s: float = 60, jobs: int = 2) -> Plan:
@@ -59,23 +62,28 @@ def solve(
     point = frontier.best(budget_bytes)
     if point is None:
         raise _infeasible(graph, chain, minimum(graph, chain, time_limit_s=time_limit_s, jobs=jobs), budget_bytes)
-    plan = to_plan(chain, net, names, point.codes, "hiremate", "best found")
-    return replace(plan, lower_bound_s=None)
+    bound_s = sum(net.time_s) + lower_bound(net, budget_bytes)
+    gap = (sum(net.time_s) + point.time_s) / bound_s - 1 if bound_s > 0 else 0.0
+    status = "optimal" if gap < 1e-6 else f"within {100 * gap:.2f} % of the lower bound"
+    return replace(to_plan(chain, net, names, point.codes, "hiremate", status), lower_bound_s=bound_s)
 
 
 @lru_cache(maxsize=4)
 def _frontier(graph: Graph, chain: Chain, time_limit_s: float, jobs: int) -> Frontier:
     net, _, roots = whole(graph, chain)
-    return climb(net, _chain_schedules(net, cuts(net, roots, chain), chain), EFFORT)
+    effort = Effort(jobs, time.monotonic() + time_limit_s)
+    return climb(net, _chain_schedules(net, cuts(net, roots, chain), chain, effort), STEPS, effort)
 
 
-def _chain_schedules(net: Net, cut: Cuts, chain: Chain) -> list[Codes]:
+def _chain_schedules(net: Net, cut: Cuts, chain: Chain, effort: Effort) -> list[Codes]:
     """Schedules that the DP over the chain proposes."""
+    if len(chain.blocks) == 1:
+        return []  # the whole net is searched in any case
     blocks = tuple(local(net, cut, k) for k in range(len(chain.blocks)))
     known: dict[int, tuple[Option, ...]] = {}
     for k, block in enumerate(chain.blocks):
         if block.twin not in known:
-            known[block.twin] = options(blocks[k])
+            known[block.twin] = options(blocks[k], effort)
     per_block = tuple(known[b.twin] for b in chain.blocks)
     top = profile(net, ()).peak - net.base
     return list(schedules(table(net, cut, blocks, per_block, top), 400))

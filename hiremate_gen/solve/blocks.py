@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from hiremate_gen.ir import Chain
@@ -55,24 +56,27 @@ def cuts(net: Net, roots: tuple[str, ...], chain: Chain) -> Cuts:
     """Find which roots cross cuts other than as a block's input, output or their gradients."""
     number = {name: k for k, name in enumerate(roots)}
     n = len(chain.blocks)
-    columns = [
-        tuple(number.get(getattr(b, name) or "", -1) for b in chain.blocks)
-        for name in ("input", "output", "grad_output", "grad_input")
-    ]
+
+    def column(names: Iterable[str | None]) -> tuple[int, ...]:
+        return tuple(number[name] if name in number else -1 for name in names)
+
+    inputs, outputs = column(b.input for b in chain.blocks), column(b.output for b in chain.blocks)
+    grad_outputs, grad_inputs = column(b.grad_output for b in chain.blocks), column(b.grad_input for b in chain.blocks)
     place = [b if o < net.n_forward else 2 * n - 1 - b for o, b in enumerate(net.block)]
     made, last, touch = [0] * len(net.size), [0] * len(net.size), [set[int]() for _ in net.size]
     for o in range(net.n_ops):
         for r in (*net.writes[o], *net.reads[o]):
             last[r] = max(last[r], place[o])
             touch[r].add(net.block[o])
-    at_cut = {r for column in columns for r in column if r >= 0 and len(touch[r]) <= 2}
+    at_cuts = {*inputs, *outputs, *grad_outputs, *grad_inputs}
+    at_cut = {r for r in at_cuts if r >= 0 and len(touch[r]) <= 2}
     crossing = frozenset(r for r in range(len(net.size)) if r in net.held or (len(touch[r]) > 1 and r not in at_cut))
     base = [0] * (2 * n)
     for r in sorted(crossing):
         made[r] = place[net.producer[r]] if net.producer[r] >= 0 else -1
         for p in range(made[r] + 1, 2 * n if r in net.held else last[r] + 1):
             base[p] += net.size[r]
-    return Cuts(*columns, crossing=crossing, forward_base=tuple(base[:n]), backward_base=tuple(reversed(base[n:])))
+    return Cuts(inputs, outputs, grad_outputs, grad_inputs, crossing, tuple(base[:n]), tuple(reversed(base[n:])))
 
 
 def local(net: Net, cut: Cuts, block: int) -> Local:

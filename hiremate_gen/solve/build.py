@@ -21,6 +21,7 @@ def whole(graph: Graph, chain: Chain) -> tuple[Net, tuple[str, ...], tuple[str, 
     reads, writes = [list(graph.reads[o]) for o in names], [list(graph.writes[o]) for o in names]
     tangents = {v.name for v in graph.values if v.kind == "tangent"}
     _lend_tangents(reads, writes, block, tangents)
+    _keep_handed(reads, writes, block, graph.handed)
     used = {r for rs in (*reads, *writes) for r in rs} | graph.held
     roots = [v.name for v in graph.values if v.name in used]
     number = {r: k for k, r in enumerate(roots)}
@@ -66,6 +67,19 @@ def _lend_tangents(reads: list[list[str]], writes: list[list[str]], block: tuple
         writes[first].append(tangent)
         if last > first and tangent not in reads[last]:
             reads[last].append(tangent)
+
+
+def _keep_handed(
+    reads: list[list[str]], writes: list[list[str]], block: tuple[int, ...], handed: frozenset[str]
+) -> None:
+    """Parts of gradients live to the end of the segment that makes them: its last op reads them."""
+    for o, made in enumerate(writes):
+        last = o
+        while last + 1 < len(block) and block[last + 1] == block[o]:
+            last += 1
+        for root in made:
+            if root in handed and last > o and root not in reads[last]:
+                reads[last].append(root)
 
 
 def to_plan(chain: Chain, net: Net, names: tuple[str, ...], codes: Codes, strategy: str, status: str = "") -> Plan:

@@ -1,4 +1,4 @@
-"""Drop values at the peak until the budget holds, and take back what turned out unneeded (FORMULATION.md, "Heuristic")."""
+"""Drop values at the peak until the budget holds (FORMULATION.md, "Heuristic")."""
 
 from __future__ import annotations
 
@@ -136,17 +136,3 @@ def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: boo
         return None
     done = tuple(sorted(net.code(at, op) for op, at in codes.items()))
     return Drop(done, sum(net.time_s[op] for op in sorted(codes)), freed)
-
-
-def reduce(net: Net, codes: Codes, budget: int) -> Codes:
-    """Take back recomputation that the budget does not need, dearest first, until nothing more can go."""
-    changed = True
-    while changed:
-        changed = False
-        for code in sorted(codes, key=lambda c: (-net.time_s[c % net.n_forward], c)):
-            if code not in codes:
-                continue
-            fewer = net.prune(c for c in codes if c != code)
-            if net.time(fewer) <= net.time(codes) and profile(net, fewer).peak <= budget:
-                codes, changed = fewer, True
-    return codes

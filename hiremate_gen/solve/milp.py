@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from hiremate_gen.solve.net import Codes, Net, profile
+from hiremate_gen.solve.bound import gradients
+from hiremate_gen.solve.net import Codes, Net
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +179,8 @@ def _forward_memory(b: _Builder) -> None:
         fixed += sum(net.size[r] for r in net.writes[v] if r in net.held)
 
 
-def _gradients(net: Net) -> tuple[list[int], list[int]]:
-    """Bytes of gradients and held roots while each op runs, and after it, without recomputation."""
-    mine = set(_forward_roots(net))
-    size = tuple(0 if r in mine else s for r, s in enumerate(net.size))
-    bare = replace(
-        net,
-        size=size,
-        out=tuple(sum(size[r] for r in rs) for rs in net.writes),
-        inplace=tuple(tuple(r for r in rs if r not in mine) for rs in net.inplace),
-    )
-    run = profile(bare, ())
-    return run.peaks, run.after
-
-
 def _stage_memory(b: _Builder) -> None:
-    net, (during, after) = b.net, _gradients(b.net)
+    net, (during, after) = b.net, gradients(b.net)
     for t, ops in enumerate(b.stages):
         roots = [r for r in _forward_roots(net) if (t, r) in b.kept]
         for v in range(net.n_forward):
@@ -235,7 +222,7 @@ def optimise(model: Model, budget: int, most_s: float, *, gap: float, nodes: int
     weight = np.ones(len(right))
     weight[-model.budget_rows :] = 100.0 / max(budget - net.base, 1)
     runs, rest = cp.Variable(n, boolean=True), cp.Variable(model.columns - n, bounds=[0, 1])
-    x = cp.hstack([runs, rest])
+    x = cp.hstack([runs, rest])  # type: ignore[attr-defined]
     limits = [
         sp.diags(weight) @ model.matrix @ x <= weight * right,
         (cost + tie) @ x <= most_s / scale * (1 + 1e-6) + 1e-4,
@@ -252,7 +239,9 @@ def _run(
         "time_limit": limit_s, "parallel": "off",
     }  # fmt: skip
     try:
-        problem.solve(solver=cp.HIGHS, highs_options=options)
+        problem.solve(  # type: ignore[no-untyped-call]
+            solver=cp.HIGHS, highs_options=options
+        )
     except (cp.SolverError, ValueError, ArithmeticError) as error:
         return Answer(None, 0.0, f"HiGHS: {error}")
     stats = problem.solver_stats

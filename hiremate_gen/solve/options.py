@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hiremate_gen.solve.blocks import Local
-from hiremate_gen.solve.greedy import reduce, shrink
+from hiremate_gen.solve.bound import lower_bound
+from hiremate_gen.solve.exact import Effort, Task, choose, optimise_all, tier
+from hiremate_gen.solve.greedy import shrink
+from hiremate_gen.solve.milp import build
 from hiremate_gen.solve.net import Codes, Net, Profile, profile
+from hiremate_gen.solve.polish import polish
 
-LEVELS = 12
-MOST = 28
+SAVED, PEAKS = 12, 4  # budgets tried for saved bytes and for the peak
+MOST = 40
+ROOM = 0.002  # of a block's time: a gap to the lower bound that is not worth a MILP
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +80,34 @@ def _again(net: Net, wanted: set[int]) -> float:
     return time_s
 
 
-def options(block: Local, extra: tuple[Codes, ...] = ()) -> tuple[Option, ...]:
-    """Options of a block, the best for each pair of budgets on saved bytes and peak that the greedy reaches."""
+def options(block: Local, effort: Effort) -> tuple[Option, ...]:
+    """Options of a block: the best that greedy and MILP find for pairs of budgets on saved bytes and peak."""
     found: dict[Codes, Option] = {(): describe(block, ())}
-    for codes in extra:
-        found.setdefault(codes, describe(block, codes))
+    nets: dict[Task, Net] = {}
+    for net, limit in _budgets(block):
+        codes = shrink(net, (), limit)
+        if codes is not None:
+            codes = polish(net, codes, limit, 6)
+            found.setdefault(codes, describe(block, codes))
+        known = net.time(codes) if codes is not None else 2 * sum(net.time_s)
+        nets[Task(limit, known, lower_bound(net, limit, moments=3))] = net
+    chosen = choose(list(nets), tier(build(block.net)), ROOM * sum(block.net.time_s))
+    for answer in optimise_all([(build(nets[task]), task) for task in chosen], effort):
+        if answer.codes is not None:
+            found.setdefault(answer.codes, describe(block, answer.codes))
+    return thin(tuple(found.values()))
+
+
+def _budgets(block: Local) -> Iterator[tuple[Net, int]]:
+    """Nets with a rest of the network that leaves so much to save, and peaks to stay within (bytes)."""
     start = profile(block.net, ())
     top, saved = start.peak, start.peaks[block.middle]
-    for k in range(LEVELS):
-        target = saved - saved * k // LEVELS
-        net = block.with_rest(max(top - target, 0))
-        codes = shrink(net, (), top)
-        for step in range(6):
-            if codes is None:
-                break
-            limit = top - (top * step) // 12
-            codes = shrink(net, codes, limit) if step else codes
-            if codes is not None:
-                codes = reduce(net, codes, limit)
-                found.setdefault(codes, describe(block, codes))
-            if step:
-                net = block.with_rest(max(top - (top * (step + 1)) // 12 - target, 0))
-    return thin(tuple(found.values()))
+    for step in range(PEAKS):
+        limit = top - top * step // (2 * PEAKS)
+        for k in range(SAVED):
+            target = saved - saved * k // SAVED
+            if target <= limit:
+                yield block.with_rest(limit - target), limit
 
 
 def thin(found: tuple[Option, ...]) -> tuple[Option, ...]:

@@ -1,0 +1,84 @@
+"""How little any schedule within the budget must recompute (FORMULATION.md, "Lower bound")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from hiremate_gen.solve.net import Net, profile
+
+LARGE = 2000  # forward ops beyond which only the loss is looked at
+
+
+def lower_bound(net: Net, budget: int, moments: int = 12) -> float:
+    """Seconds of recomputation that every schedule whose peak is at most `budget` bytes has at least.
+
+    The largest over the moment when the loss exists and at most `moments` others of backward; 0 when nothing is proven.
+    """
+    during, after = gradients(net)
+    best = _least(net, budget - after[net.n_forward - 1], net.n_forward, ())
+    for k in _moments(net, moments):
+        taken = sum(net.size[r] for r in net.inplace[k] if _forward(net, r))
+        best = max(best, _least(net, budget - during[k] + taken, k + 1, net.reads[k]))
+    return best
+
+
+def gradients(net: Net) -> tuple[list[int], list[int]]:
+    """Bytes of all but the roots made in forward (held ones count) while each op runs and after it."""
+    size = tuple(0 if _forward(net, r) else s for r, s in enumerate(net.size))
+    bare = replace(
+        net,
+        size=size,
+        out=tuple(sum(size[r] for r in rs) for rs in net.writes),
+        inplace=tuple(tuple(r for r in rs if not _forward(net, r)) for rs in net.inplace),
+    )
+    run = profile(bare, ())
+    return run.peaks, run.after
+
+
+def _forward(net: Net, root: int) -> bool:
+    return 0 <= net.producer[root] < net.n_forward and root not in net.held
+
+
+def _moments(net: Net, most: int) -> list[int]:
+    """Backward ops to look at: those where keeping everything costs most, one for each stretch of backward."""
+    if net.n_forward > LARGE or net.n_ops == net.n_forward:
+        return []
+    peaks = profile(net, ()).peaks
+    count = net.n_ops - net.n_forward
+    found = set()
+    for j in range(most):
+        stretch = range(net.n_forward + count * j // most, net.n_forward + count * (j + 1) // most)
+        if stretch:
+            found.add(max(stretch, key=lambda k: (peaks[k], -k)))
+    return sorted(found)
+
+
+def _least(net: Net, space: int, start: int, present: tuple[int, ...]) -> float:
+    """The LP: what ops from `start` on read is kept in `space` bytes (`present` roots always are) or made again."""
+    n = net.n_forward
+    roots = [r for r in range(len(net.size)) if _forward(net, r)]
+    place = {r: n + k for k, r in enumerate(roots)}
+    read = {r for k in range(start, net.n_ops) for r in net.reads[k] if r in place}
+    rows = [((place[r], -1.0), (net.producer[r], -1.0)) for r in sorted(read)]
+    right = [-1.0] * len(rows)
+    entries = [(i, c, v) for i, row in enumerate(rows) for c, v in row]
+    for w in range(n):
+        if net.recomputable[w]:
+            for r in net.reads[w]:
+                if r in place:
+                    entries += [(len(right), w, 1.0), (len(right), place[r], -1.0), (len(right), net.producer[r], -1.0)]
+                    right.append(0.0)
+    entries += [(len(right), place[r], float(net.size[r]) / max(space, 1)) for r in roots]
+    right.append(1.0 if space > 0 else 0.0)
+    row, column, value = zip(*entries, strict=True)
+    matrix = sp.csr_matrix((value, (row, column)), shape=(len(right), n + len(roots)))
+    upper = np.array([1.0 if ok else 0.0 for ok in net.recomputable[:n]] + [1.0] * len(roots))
+    lower = np.array([0.0] * n + [1.0 if r in present else 0.0 for r in roots])
+    scale = max(sum(net.time_s[:n]), 1e-30)
+    cost = np.array([*(t / scale for t in net.time_s[:n]), *(0.0 for _ in roots)])
+    answer = linprog(cost, A_ub=matrix, b_ub=np.array(right), bounds=np.stack([lower, upper], axis=1), method="highs")
+    return max(float(answer.fun) * scale * (1 - 1e-7), 0.0) if answer.status == 0 else 0.0
