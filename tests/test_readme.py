@@ -1,0 +1,59 @@
+"""What README.md shows is what the tool writes, and what it says about commands and codes holds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from command import ROOT
+
+from hiremate_gen import errors
+from hiremate_gen.cli import main
+
+README = ROOT / "README.md"
+EXPECTED = ROOT / "golden" / "mlp" / "expected.py"
+
+
+def shown() -> tuple[str, str]:
+    """The header, and the part of a backward function around what runs again, of the case that README.md shows."""
+    text = EXPECTED.read_text("utf-8")
+    header = text.partition('\n\n"""')[0]
+    command = "# hiremate-gen golden/mlp/model.py --budget 60% -o model_remat.py"
+    header = re.sub(r"^# hiremate-gen .*$", command, header, flags=re.M)
+    body = text[text.index("def block_backward(") :]
+    start = body.index("    # grad of return x + self.drop")
+    return header, body[start : body.index("    # grad of h = self.norm(x)")].rstrip("\n")
+
+
+def test_worked_example(request: pytest.FixtureRequest) -> None:
+    text = README.read_text("utf-8")
+    header, excerpt = shown()
+    new = re.sub(r"(?<=\n```\n)# Code generated.*?(?=\n```)", lambda _: header, text, flags=re.S)
+    new = re.sub(r"(?<=\n```python\n).*?(?=\n```)", lambda _: excerpt, new, flags=re.S)
+    if request.config.getoption("--regenerate"):
+        README.write_text(new, "utf-8", newline="\n")
+    assert "recompute" in excerpt and header in new and excerpt in new
+    assert README.read_text("utf-8") == new, "pytest tests/test_readme.py --regenerate"
+
+
+def test_flags_exist() -> None:
+    usage = CliRunner().invoke(main, ["--help"]).stdout
+    for name in ("README.md", "CONTRIBUTING.md"):
+        commands = re.findall(r"hiremate-gen [^\n`]*", (ROOT / name).read_text("utf-8").replace("\\\n", ""))
+        flags = {flag for command in commands for flag in re.findall(r"--[a-z-]+", command)}
+        assert flags and flags <= set(re.findall(r"--[a-z-]+", usage)), flags
+
+
+def test_exit_codes() -> None:
+    rows = {int(code) for code in re.findall(r"^\| (\d+) \|", README.read_text("utf-8"), re.M)}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert rows == {0, 1} | {kind.exit_code for kind in kinds}
+
+
+def test_commands_are_one_line() -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", README.read_text("utf-8"), re.S)
+    assert len(blocks) == 2 and all(block.count("\n") == 1 for block in blocks)
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    for step in ("pip install torch==2.13.0", "pip install -e '.[test]'", "pytest -n 2 --dist worksteal"):
+        assert step in blocks[1].replace(".venv/bin/", "") and step in script.replace(" --quiet", "")
