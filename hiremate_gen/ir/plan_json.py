@@ -8,6 +8,7 @@ from hiremate_gen.errors import UsageError
 from hiremate_gen.ir.chain import Chain
 from hiremate_gen.ir.graph import Graph
 from hiremate_gen.ir.plan import Plan, Segment
+from hiremate_gen.ir.replay import replay
 
 FORMAT = 1
 
@@ -52,11 +53,31 @@ def load_plan(text: str, graph: Graph, chain: Chain, *, where: str, sha256: str)
                 raise KeyError(row["block"])
             segments.append(Segment(row["phase"], number, ops))
         plan = Plan(tuple(segments), content["strategy"], content["status"], content["lower_bound_s"])
+        _check(plan, graph, chain)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if content_of(text).get("source_sha256") not in (None, sha256):
             raise UsageError("is a plan for another version of the model", where=where, hint=hint) from error
         raise UsageError("is no plan for this model", where=where, hint=hint) from error
     return plan
+
+
+def _check(plan: Plan, graph: Graph, chain: Chain) -> None:
+    """Raises ValueError when it is not the whole step, or an op reads what is not there."""
+    blocks = chain.blocks
+    forward = tuple(Segment("forward", number, block.forward) for number, block in enumerate(blocks))
+    if plan.segments[: len(blocks)] != forward:
+        raise ValueError("the forward is not whole")
+    order = []
+    for segment in plan.segments[len(blocks) :]:
+        block = blocks[segment.block]
+        own = {"recompute": (), "backward": block.backward}[segment.phase]
+        if sorted(name for name in segment.ops if name not in block.forward) != sorted(own):
+            raise ValueError(f"{segment.phase} of {block.name}: not its ops")
+        if segment.phase == "backward":
+            order.append(segment.block)
+    if order != list(reversed(range(len(blocks)))) or plan.segments[-1].phase != "backward":
+        raise ValueError("the backward is not whole")
+    replay(graph, plan)
 
 
 def content_of(text: str) -> dict[str, object]:
