@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hiremate_gen import emit as emission
 from hiremate_gen.config import Options, ProfileOptions, Report
-from hiremate_gen.errors import InfeasibleError, UsageError
+from hiremate_gen.errors import InfeasibleError, InternalError, UsageError
 from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
 from hiremate_gen.ir import Chain, Graph, Plan, Schedule, dump_plan, load_plan, replay
@@ -18,6 +19,7 @@ from hiremate_gen.schedule import schedule
 from hiremate_gen.solve import keep_all, solve
 from hiremate_gen.trace import TORCH, Traced, trace
 from hiremate_gen.units import show_bytes
+from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,33 @@ class Result:
     text: str
     summary: str = ""
     plan_json: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is known before a plan is made."""
+
+    options: Options
+    report: Report
+    loaded: Loaded
+    traced: Traced
+    costs: Costs
+    graph: Graph
+    chain: Chain
+    budget: int
+    eager_peak_bytes: int
+    eager_time_s: float
+
+
+@dataclass(frozen=True)
+class Written:
+    """A plan and the file that it makes."""
+
+    plan: Plan
+    schedule: Schedule
+    facts: emission.Facts
+    text: str
+    plan_json: str
 
 
 def generate(options: Options, report: Report) -> Result:
@@ -52,29 +81,81 @@ def generate(options: Options, report: Report) -> Result:
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
     budget = _budget(options, eager.peak_bytes)
-    report("solving")
-    plan = _plan(options, loaded, graph, chain, budget, report)
-    if options.dump == "solve":
-        return Result(show_plan(graph, chain, plan))
-    calls = schedule(graph, plan)
-    if options.dump == "schedule":
-        return Result(show_schedule(graph, chain, calls))
-    report("writing")
+    job = Job(options, report, loaded, traced, costs, graph, chain, budget, eager.peak_bytes, eager.time_s)
+    return _dumped(job) or _checked(job)
+
+
+def _dumped(job: Job) -> Result | None:
+    if job.options.dump == "solve":
+        return Result(show_plan(job.graph, job.chain, _plan(job, job.budget)))
+    if job.options.dump == "schedule":
+        return Result(show_schedule(job.graph, job.chain, schedule(job.graph, _plan(job, job.budget))))
+    return None
+
+
+def _checked(job: Job) -> Result:
+    """Write, run against eager, and plan again with what was measured where the estimate was too low."""
+    notes = [*job.loaded.notes, *job.costs.notes]
+    reserve = 0
+    while True:
+        written = _written(job, reserve)
+        if not job.options.verify:
+            break
+        if 3 * job.eager_peak_bytes > room_bytes(job.options.device):
+            notes.append("not run against eager: the step does not fit here beside what is in memory")
+            break
+        job.report("running it against eager")
+        verdict = _verdict(job, written)
+        if verdict.difference:
+            folder = keep_evidence(written.text, written.plan_json, verdict.difference)
+            raise InternalError(
+                f"what was generated is not what eager computes: {verdict.difference}",
+                hint=f"nothing was written; the rejected file is in {folder}: please report it",
+            )
+        excess = verdict.peak_generated_bytes - written.facts.peak_bytes
+        if excess <= 0:
+            break
+        notes.append(f"the step took {show_bytes(excess)} more than planned: counted, and planned again")
+        reserve += excess
+    return Result(written.text, _summary(tuple(notes), written), written.plan_json)
+
+
+def _verdict(job: Job, written: Written) -> Verdict:
+    def eager() -> tuple[Any, ...]:
+        built = job.loaded.build_real()
+        return built.model, built.args, built.kwargs
+
+    def generated() -> tuple[Any, ...]:
+        built = job.loaded.build_from(written.text)
+        return built.model, built.args, built.kwargs
+
+    with job.loaded.at_home():
+        return compare(eager, generated)
+
+
+def _written(job: Job, reserve: int) -> Written:
+    """Plan for the budget less `reserve` bytes that the estimates do not know of."""
+    job.report("solving")
+    plan = _plan(job, job.budget - reserve)
+    calls = schedule(job.graph, plan)
+    job.report("writing")
     facts = emission.Facts(
-        command=options.command,
-        source_name=loaded.source.name,
-        sha256=loaded.source.sha256,
-        budget_bytes=budget,
-        eager_peak_bytes=eager.peak_bytes,
-        eager_time_s=eager.time_s,
+        command=job.options.command,
+        source_name=job.loaded.source.name,
+        sha256=job.loaded.source.sha256,
+        budget_bytes=job.budget,
+        peak_bytes=calls.peak_bytes + reserve,
+        eager_peak_bytes=job.eager_peak_bytes + reserve,
+        eager_time_s=job.eager_time_s,
         lower_bound_s=plan.lower_bound_s,
-        costs=options.costs,
+        costs=job.options.costs,
         torch=TORCH,
     )
+    traced = job.traced
     contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
-    text = emission.emit(loaded.source, graph, chain, calls, contract, facts)
-    plan_json = dump_plan(plan, chain, budget_bytes=budget, sha256=loaded.source.sha256)
-    return Result(text, _summary((*loaded.notes, *costs.notes), calls, facts), plan_json)
+    text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
+    plan_json = dump_plan(plan, job.chain, budget_bytes=job.budget, sha256=job.loaded.source.sha256)
+    return Written(plan, calls, facts, text, plan_json)
 
 
 def profile(options: ProfileOptions, report: Report) -> str:
@@ -114,24 +195,26 @@ def _budget(options: Options, eager_peak_bytes: int) -> int:
     return int(options.budget * eager_peak_bytes) if isinstance(options.budget, float) else options.budget
 
 
-def _plan(options: Options, loaded: Loaded, graph: Graph, chain: Chain, budget: int, report: Report) -> Plan:
+def _plan(job: Job, budget: int) -> Plan:
+    options = job.options
     if options.plan is None:
-        return solve(graph, chain, budget, time_limit_s=options.time_limit_s, report=report)
+        return solve(job.graph, job.chain, budget, time_limit_s=options.time_limit_s, report=job.report)
     text = Path(options.plan).read_text(encoding="utf-8")
-    plan = load_plan(text, graph, chain, where=options.plan, sha256=loaded.source.sha256)
-    peak = replay(graph, plan).peak_bytes
+    plan = load_plan(text, job.graph, job.chain, where=options.plan, sha256=job.loaded.source.sha256)
+    peak = replay(job.graph, plan).peak_bytes
     if peak > budget:
         message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(budget)}"
-        hint = f"give --budget {peak} or more, or leave out --plan to solve for this one"
+        hint = f"give --budget {peak + job.budget - budget} or more, or leave out --plan to solve for this one"
         raise InfeasibleError(message, minimum_bytes=peak, where=options.plan, hint=hint)
     return plan
 
 
-def _summary(notes: tuple[str, ...], calls: Schedule, facts: emission.Facts) -> str:
+def _summary(notes: tuple[str, ...], written: Written) -> str:
+    facts = written.facts
     lines = [f"note: {note}" for note in notes]
     lines.append(
-        f"peak {show_bytes(calls.peak_bytes)} of {show_bytes(facts.budget_bytes)} "
+        f"peak {show_bytes(facts.peak_bytes)} of {show_bytes(facts.budget_bytes)} "
         f"({facts.source_name}: {show_bytes(facts.eager_peak_bytes)}), "
-        f"overhead {emission.overhead(calls.time_s, facts)}"
+        f"overhead {emission.overhead(written.schedule.time_s, facts)}"
     )
     return "\n".join(lines)

@@ -17,6 +17,7 @@ class Facts:
     source_name: str
     sha256: str
     budget_bytes: int
+    peak_bytes: int
     eager_peak_bytes: int
     eager_time_s: float
     lower_bound_s: float | None
@@ -32,7 +33,7 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
         ("inputs", inputs),
         ("device", f"{graph.device}, torch {facts.torch}, costs {facts.costs}"),
         ("budget", f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes)"),
-        ("peak", f"{show_bytes(schedule.peak_bytes)}  ({schedule.peak_bytes} bytes; {facts.source_name}: "
+        ("peak", f"{show_bytes(facts.peak_bytes)}  ({facts.peak_bytes} bytes; {facts.source_name}: "
                  f"{show_bytes(facts.eager_peak_bytes)}), in {_where(chain, schedule)}"),
         ("overhead", overhead(schedule.time_s, facts)),
     ]  # fmt: skip
