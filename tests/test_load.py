@@ -185,6 +185,30 @@ def test_the_root_is_what_no_other_class_uses(loads: Any) -> None:
     assert loads(text + handed).model_expr == "Wrap()"
 
 
+def test_a_part_used_in_a_comprehension_is_no_root(loads: Any) -> None:
+    text = """
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.fc = nn.Linear(width, width)
+
+        def forward(self, x):
+            return self.fc(x)
+
+    class Net(nn.Module):
+        def __init__(self, width=8, depth=2):
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(width) for _ in range(depth)])
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x.mean()
+    """
+    main = "\nif __name__ == '__main__':\n    net = Net()\n    block = Block(8)\n"
+    assert loads(HEAD + dedent(text) + INPUTS + main).model_expr == "Net()"
+
+
 def test_dump_is_stable(loads: Any) -> None:
     text = loads(HEAD + NET + INPUTS + "train = 1\nfor x in open('f'): print(x)\n").text()
     assert "x: float32[4, 8]" in text and "class  Net(self, x)" in text and "/" not in text
