@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import torch
-from torch import fx
+from pathlib import Path
 
 from hiremate_gen import emit as emission
-from hiremate_gen.config import Options, Report
+from hiremate_gen.config import Options, ProfileOptions, Report
 from hiremate_gen.errors import UsageError
-from hiremate_gen.graph import build
-from hiremate_gen.graph.origins import Origins
-from hiremate_gen.ir import Chain, Graph, Plan, Schedule, replay
+from hiremate_gen.graph import Costs, Origins, build, costs_for
+from hiremate_gen.graph import profile as measure_ops
+from hiremate_gen.ir import Chain, Graph, Plan, Schedule, dump_plan, load_plan, replay
+from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
 from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
 from hiremate_gen.solve import keep_all, solve
-from hiremate_gen.trace import Traced, digest, result_source, trace, unset
+from hiremate_gen.trace import TORCH, Traced, trace
 from hiremate_gen.units import show_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run gives: the file's text, lines for people, the plan as JSON."""
+    """What a run gives: the file's text (or that of the stage to dump), lines for people, the plan as JSON."""
 
     text: str
     summary: str = ""
@@ -41,83 +39,93 @@ def generate(options: Options, report: Report) -> Result:
         return Result(loaded.text())
     report("tracing")
     with loaded.at_home():
-        traced = trace(loaded.model, loaded.args, loaded.kwargs, _names(loaded))
+        traced = _trace(loaded)
     if options.dump == "trace":
-        return Result(traced.graph_module.print_readable(print_output=False) + "\n")
+        return Result(traced.text())
     report("reading the graph")
-    graph = _graph(loaded, traced, options)
+    costs = costs_for(options.costs, options.device)
+    graph = _graph(loaded, traced, costs, options.device)
+    if options.dump == "graph":
+        return Result(show_graph(graph))
     chain = partition(graph)
-    eager = keep_all(graph, chain)
-    base = replay(graph, eager)
-    budget = _budget(options, base.peak_bytes)
+    if options.dump == "partition":
+        return Result(show_chain(chain))
+    eager = replay(graph, keep_all(graph, chain))
+    budget = _budget(options, eager.peak_bytes)
     report("solving")
-    plan = solve(graph, chain, budget, time_limit_s=options.time_limit_s, report=report)
+    plan = _plan(options, loaded, graph, chain, budget, report)
+    if options.dump == "solve":
+        return Result(show_plan(graph, chain, plan))
     calls = schedule(graph, plan)
+    if options.dump == "schedule":
+        return Result(show_schedule(graph, chain, calls))
+    report("writing")
     facts = emission.Facts(
         command=options.command,
         source_name=loaded.source.name,
         sha256=loaded.source.sha256,
         budget_bytes=budget,
-        eager_peak_bytes=base.peak_bytes,
-        eager_time_s=base.time_s,
+        eager_peak_bytes=eager.peak_bytes,
+        eager_time_s=eager.time_s,
         lower_bound_s=plan.lower_bound_s,
         costs=options.costs,
-        torch=".".join(torch.__version__.split(".")[:2]),
+        torch=TORCH,
     )
-    report("writing")
-    text = emission.emit(loaded.source, graph, chain, calls, _contract(loaded, traced), facts)
-    return Result(text, summary=_summary(calls, facts))
+    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
+    text = emission.emit(loaded.source, graph, chain, calls, contract, facts)
+    plan_json = dump_plan(plan, chain, budget_bytes=budget, sha256=loaded.source.sha256)
+    return Result(text, _summary((*loaded.notes, *costs.notes), calls, facts), plan_json)
 
 
-def _names(loaded: Loaded) -> tuple[str, ...]:
+def profile(options: ProfileOptions, report: Report) -> str:
+    """Measure the ops of a model on the device; the text of a profile.  Raises HiremateError."""
+    report("loading")
+    loaded = load(
+        LoadRequest(path=options.model_path, model=options.model, inputs=options.inputs, device=options.device)
+    )
+    report("tracing")
+    with loaded.at_home():
+        traced = _trace(loaded)
+    tell = lambda done, total: report(f"measuring {done} of {total}")  # noqa: E731
+    return measure_ops(traced.graph_module, options.device, tell).dumps()
+
+
+def _trace(loaded: Loaded) -> Traced:
     assert loaded.source.planned is not None
-    return loaded.source.planned.forward.names
+    return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names, loaded.shown)
 
 
-def _graph(loaded: Loaded, traced: Traced, options: Options) -> Graph:
+def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
     origins = Origins(loaded.source, loaded.filename, loaded.source.name)
     origins.learn(traced.graph_module.graph)
     return build(
         traced.graph_module,
         origins=origins,
-        cost=_cost(options),
-        constants=tuple(None if leaf.is_tensor else repr(leaf.constant) for leaf in traced.leaves),
+        costs=costs,
+        constants=traced.leaf_constants,
         input_paths=traced.input_paths,
-        device=options.device,
+        device=device,
     )
 
 
-def _cost(options: Options) -> Callable[[fx.Node], tuple[float, int]]:
-    return lambda node: (1.0, 0)
-
-
-def _contract(loaded: Loaded, traced: Traced) -> emission.Contract:
-    constants = [
-        (path, repr(leaf))
-        for path, leaf in zip(traced.input_paths, traced.input_leaves, strict=True)
-        if not isinstance(leaf, torch.Tensor)
-    ]
-    elements, mark = digest(loaded.model)
-    return emission.Contract(
-        constants=(*constants, *unset(loaded.model, loaded.args, loaded.kwargs)),
-        parameters=elements,
-        digest=mark,
-        result=lambda leaves: result_source(traced.structure, leaves),
-    )
-
-
-def _budget(options: Options, eager_peak: int) -> int:
+def _budget(options: Options, eager_peak_bytes: int) -> int:
     if options.budget is None:
         raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
-    return int(options.budget * eager_peak) if isinstance(options.budget, float) else options.budget
+    return int(options.budget * eager_peak_bytes) if isinstance(options.budget, float) else options.budget
 
 
-def _summary(calls: Schedule, facts: emission.Facts) -> str:
-    return (
+def _plan(options: Options, loaded: Loaded, graph: Graph, chain: Chain, budget: int, report: Report) -> Plan:
+    if options.plan is None:
+        return solve(graph, chain, budget, time_limit_s=options.time_limit_s, report=report)
+    text = Path(options.plan).read_text(encoding="utf-8")
+    return load_plan(text, graph, chain, where=options.plan, sha256=loaded.source.sha256)
+
+
+def _summary(notes: tuple[str, ...], calls: Schedule, facts: emission.Facts) -> str:
+    lines = [f"note: {note}" for note in notes]
+    lines.append(
         f"peak {show_bytes(calls.peak_bytes)} of {show_bytes(facts.budget_bytes)} "
         f"({facts.source_name}: {show_bytes(facts.eager_peak_bytes)}), "
         f"overhead {emission.overhead(calls.time_s, facts)}"
     )
-
-
-__all__ = ["Chain", "Plan", "Result", "generate"]
+    return "\n".join(lines)

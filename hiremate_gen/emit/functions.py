@@ -38,7 +38,12 @@ class _Body:
     uses: dict[str, int] = field(default_factory=dict)
     comment: str = ""
     rng: bool = False
-    first: str = ""  # a tensor that tells the device
+    live: dict[str, None] = field(default_factory=dict)  # names of tensors that are there, those that stay first
+
+    @property
+    def device(self) -> str:
+        """Source of the device that the function works on."""
+        return f"{next(iter(self.live))}.device"
 
 
 def write(
@@ -56,7 +61,7 @@ def write(
     tensors = (*call_.takes, *call_.borrows)
     tensors += tuple(r for r in roots if r not in made and r not in tensors and not graph.index[r].static)
     parameters = (*tensors, *statics)
-    body.first = next((names[p] for p in parameters if graph.index[p].kind != "rng"), "")
+    body.live = {names[p]: None for p in (*statics, *call_.borrows, *call_.takes) if graph.index[p].kind != "rng"}
     _count(body)
     steps = list(call_.steps)
     while steps:
@@ -133,7 +138,7 @@ def _step(body: _Body, steps: list[Step]) -> None:
             _name_views(body, value)
     if op.target == RNG_STATE:
         body.rng = True
-        body.lines.append(f"{body.names[op.outputs[0] or '']} = rng_state({body.first}.device)")
+        body.lines.append(f"{body.names[op.outputs[0] or '']} = rng_state({body.device})")
         return
     outputs, expression = _expression(body, steps)
     dead = [r for s in steps for r in s.frees if r in outputs]
@@ -145,11 +150,12 @@ def _step(body: _Body, steps: list[Step]) -> None:
     replays = body.graph.op[steps[0].op].replays if steps[0].again else None
     if replays is not None:
         body.rng = True
-        body.lines.append(f"with replaying({body.names[replays]}, {body.first}.device):")
+        body.lines.append(f"with replaying({body.names[replays]}, {body.device}):")
         line = "    " + line
     body.lines.append(line)
     if not steps[-1].again:
         _write_buffers(body, op)
+    body.live.update({body.names[o]: None for o in outputs if o is not None and o not in dead})
     _free(body, [*(r for s in steps for r in s.frees if r not in outputs), *dead])
 
 
@@ -163,7 +169,7 @@ def _expression(body: _Body, steps: list[Step]) -> tuple[tuple[str | None, ...],
         body.graph,
         op,
         lambda value: _show(body, value),
-        f"{body.first}.device",
+        body.device,
         again=step.again,
         overwrites=step.overwrites if len(steps) == 1 else None,
     )
@@ -186,7 +192,7 @@ def _assign(
     if len(outputs) == 1 and not op.tupled:
         if _adds_to_buffer(body, op) and not [k for k in kept if k not in written]:
             buffer = body.names[op.writes_buffer[0][1]]
-            return f"{buffer}.add_({argument(op.args[1], lambda v: _show(body, v), body.first)})", []
+            return f"{buffer}.add_({argument(op.args[1], lambda v: _show(body, v), body.device)})", []
         name = outputs[0]
         return f"{body.names[name or '']} = {expression}  # {_shape(body, name or '')}{note.replace('  #', ',')}", dead
     shapes = ", ".join(_shape(body, k) for k in kept)
@@ -216,6 +222,8 @@ def _write_buffers(body: _Body, op: Op) -> None:
 
 def _free(body: _Body, roots: list[str]) -> None:
     gone = [n for r in roots for n in ([r] if r == "_" else [body.names[r], *body.holders.pop(r, [])])]
+    for name in gone:
+        body.live.pop(name, None)
     if gone:
         body.lines.append(f"del {', '.join(dict.fromkeys(gone))}")
     for root in roots:
@@ -246,7 +254,7 @@ def _show(body: _Body, value: str) -> str:
 
 
 def _view(body: _Body, op: Op, value: str) -> str:
-    text = call(body.graph, op, lambda v: _show(body, v), f"{body.first}.device", again=False, overwrites=None)
+    text = call(body.graph, op, lambda v: _show(body, v), body.device, again=False, overwrites=None)
     return f"{text}[{op.outputs.index(value)}]" if op.tupled else text
 
 
@@ -259,7 +267,7 @@ def _name_views(body: _Body, value: str) -> None:
     together = op.tupled and all(o is not None and body.uses.get(o) for o in op.outputs) and len(op.outputs) > 1
     if together:
         names = [_shown(body, o) for o in op.outputs if o is not None]
-        text = call(body.graph, op, lambda v: _show(body, v), f"{body.first}.device", again=False, overwrites=None)
+        text = call(body.graph, op, lambda v: _show(body, v), body.device, again=False, overwrites=None)
         body.lines.append(f"{', '.join(names)} = {text}")
     elif body.uses.get(value, 0) > 1:
         text = _view(body, op, value)

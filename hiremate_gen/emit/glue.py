@@ -41,9 +41,7 @@ class Glue:
         self.statics = tuple(tuple(v for v in vs if v not in written) for vs in everything)
         self.states = tuple(tuple(v for v in vs if v in written) for vs in everything)
         self.prefixes = tuple(self._prefix(b, vs) for b, vs in zip(self.chain.blocks, everything, strict=True))
-        self.names = tuple(
-            Names(self.graph, b, p, self.reserved) for b, p in zip(self.chain.blocks, self.prefixes, strict=True)
-        )
+        self.names = tuple(Names(self.graph, b, p) for b, p in zip(self.chain.blocks, self.prefixes, strict=True))
         self.slots = Slots(self.graph, self.chain, self.names)
         self.used = set(self.reserved | RESERVED)
 

@@ -36,6 +36,10 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
                  f"{show_bytes(facts.eager_peak_bytes)}), in {_where(chain, schedule)}"),
         ("overhead", overhead(schedule.time_s, facts)),
     ]  # fmt: skip
+    extra = sum(graph.bytes(r) for r in graph.returned)
+    if extra:
+        text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
+        rows.insert(-1, ("", text))
     lines = [HEADER, "#", f"# {facts.command}", "#"]
     lines += [f"# {name:<9} {text}" for name, text in rows]
     lines += ["#", *(f"# {row}".rstrip() for row in table(graph, chain, schedule))]

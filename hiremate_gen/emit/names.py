@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 from hiremate_gen.ir import Block, Graph, Op
+from hiremate_gen.ir.graph import RNG_STATE
 
 _RESULTS = {
     "native_layer_norm": ("", "mean", "rstd"),
@@ -24,22 +25,9 @@ _RESULTS = {
     "max": ("", "indices"),
     "min": ("", "indices"),
 }
-RESERVED = frozenset(
-    {
-        *keyword.kwlist,
-        *keyword.softkwlist,
-        *dir(builtins),
-        "torch",
-        "F",
-        "nn",
-        "aten",
-        "self",
-        "ctx",
-        "live",
-        "token",
-        "i",
-    }
-)
+# What generated functions use by a global name.
+_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying")
+RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_GLOBALS})
 _LONGEST = 40
 
 
@@ -60,9 +48,10 @@ class Names:
     The block's input is `x` and its output `out`, so that blocks which do the same work read the same.
     """
 
-    def __init__(self, graph: Graph, block: Block, prefix: str, reserved: frozenset[str]) -> None:
+    def __init__(self, graph: Graph, block: Block, prefix: str) -> None:
         self._graph, self._block, self._prefix = graph, block, prefix
-        self._taken = set(RESERVED | reserved)
+        # Names of the user's module may be hidden inside a generated function: it does not use them.
+        self._taken = set(RESERVED)
         self._names: dict[str, str] = {}
         self._of: dict[str, str] = {}  # gradient -> the forward value that it is the gradient of
         self._alone = _single_op_modules(graph, block)
@@ -122,7 +111,9 @@ class Names:
         for index, value in enumerate(op.outputs):
             if value is None or value in self._names:
                 continue
-            if op.backward:
+            if op.target == RNG_STATE:
+                self._set(value, f"{base}_rng")
+            elif op.backward:
                 self._set(value, self._gradient(op, index, value))
             else:
                 suffix = suffixes[index] if index < len(suffixes) else str(index) if index else ""
@@ -192,6 +183,6 @@ def _single_op_modules(graph: Graph, block: Block) -> frozenset[str]:
     counts: dict[str, int] = {}
     for name in block.forward:
         op = graph.op[name]
-        if not op.random and op.target != "rng_state":
+        if not op.random and op.target != RNG_STATE:
             counts[op.origin.module] = counts.get(op.origin.module, 0) + 1
     return frozenset(m for m, n in counts.items() if n == 1 and m and m != block.name)

@@ -33,3 +33,8 @@ def source_of(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, complex, str)):
         return repr(value)
     raise UnsupportedError(f"an op takes a {type(value).__name__} ({value!r}), which cannot be written as source")
+
+
+def idle(name: str, value: Any) -> bool:
+    """Whether a keyword says what goes without saying."""
+    return name == "pin_memory" and not value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,14 +11,16 @@ from torch import fx
 from torch._functorch._aot_autograd import descriptors as d
 
 from hiremate_gen.errors import UnsupportedError
-from hiremate_gen.graph.arguments import argument
+from hiremate_gen.graph.arguments import argument, idle
+from hiremate_gen.graph.costs import Costs, op_call
 from hiremate_gen.graph.kinds import IN_PLACE, is_random, is_view, may_run_again
 from hiremate_gen.graph.origins import Origins
-from hiremate_gen.graph.rewrite import rewrite, split_gradients
+from hiremate_gen.graph.profile import Measured
+from hiremate_gen.graph.rewrite import reserve_for_loss, rewrite, split_gradients
+from hiremate_gen.graph.views import same_view, shortened
 from hiremate_gen.ir import Graph, Op, Output, Ref, Value
 
 aten = torch.ops.aten
-Cost = Callable[[fx.Node], tuple[float, int]]
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Reading:
     """What has been read of the fx graph so far."""
 
     origins: Origins
-    cost: Cost
+    costs: Costs
     values: dict[str, Value] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     names: dict[fx.Node, str] = field(default_factory=dict)  # node -> value that it stands for
@@ -42,18 +43,18 @@ def build(
     graph_module: fx.GraphModule,
     *,
     origins: Origins,
-    cost: Cost,
+    costs: Costs,
     constants: tuple[str | None, ...],
     input_paths: tuple[str, ...],
     device: str,
 ) -> Graph:
     """Read the graph of `trace.Traced`.
 
-    `cost` gives seconds and workspace bytes of a node, `input_paths` the source text of each flat example input.
+    `input_paths` is the source text of each flat example input.
     `constants` has, for each leaf that the model returns, None for a tensor and else its source text.
     Raises UnsupportedError for ops that cannot be planned.
     """
-    reading = Reading(origins, cost)
+    reading = Reading(origins, costs)
     for node in graph_module.graph.nodes:
         if node.op == "placeholder":
             _placeholder(reading, node, input_paths)
@@ -107,18 +108,23 @@ def _call(reading: Reading, node: fx.Node) -> None:
     if node.target is aten.detach.default:
         reading.names[node] = reading.names[node.args[0]]  # type: ignore[index]
         return
+    if is_view(node.target):
+        ancestor = same_view(node)
+        if ancestor is not None and ancestor in reading.names:
+            reading.names[node] = reading.names[ancestor]
+            return
     if not node.users and not node.target._schema.is_mutable:
         return
     _op(reading, node, node.target)
 
 
 def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
-    args = tuple(argument(a, reading.name_of) for a in node.args)
-    kwargs = tuple((k, argument(v, reading.name_of)) for k, v in sorted(node.kwargs.items()))
+    args = tuple(argument(a, reading.name_of) for a in (shortened(node) if is_view(target) else node.args))
+    kwargs = tuple((k, argument(v, reading.name_of)) for k, v in sorted(node.kwargs.items()) if not idle(k, v))
     backward = bool(node.meta.get("autograd_backward")) or any(_is_backward(reading, n) for n in node.all_input_nodes)
     view = is_view(target)
     random = is_random(target, node.args)
-    seconds, workspace = (0.0, 0) if view else reading.cost(node)
+    cost = Measured(0.0, 0) if view else reading.costs.of(op_call(node))
     outputs = _outputs(reading, node, backward, view)
     sequence = node.meta.get("seq_nr", -1)
     if not backward and not view:
@@ -134,8 +140,8 @@ def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
         view=view,
         random=random,
         recomputable=not backward and may_run_again(target),
-        time_s=seconds,
-        workspace_bytes=workspace,
+        time_s=cost.time_s,
+        workspace_bytes=cost.workspace_bytes + _unread_bytes(node, outputs),
         derives=reading.forward.get(sequence) if backward and not _adds_gradients(node) else None,
         origin=reading.origins.of(node),
     )
@@ -171,6 +177,14 @@ def _outputs(reading: Reading, node: fx.Node, backward: bool, view: bool) -> tup
     if not tupled:
         reading.names[node] = node.name
     return tuple(outputs)
+
+
+def _unread_bytes(node: fx.Node, outputs: tuple[str | None, ...]) -> int:
+    """Bytes of the results that nothing reads: they are there while the op runs."""
+    value = node.meta["val"]
+    items = value if isinstance(value, (tuple, list)) else [value]
+    unread = [t for t, name in zip(items, outputs, strict=True) if name is None and isinstance(t, torch.Tensor)]
+    return sum(t.untyped_storage().nbytes() for t in unread)
 
 
 def _overwritable(reading: Reading, op: Op, target: torch._ops.OpOverload) -> tuple[str, ...]:
@@ -219,6 +233,7 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
         else:
             raise UnsupportedError(f"the model returns something that cannot be planned ({desc.expr()})")
     ops = rewrite(tuple(reading.ops), reading.values, tuple(writes))
+    ops = reserve_for_loss(ops, reading.values)
     ops, parts = split_gradients(ops, reading.values, tuple(gradients), {o.value for o in outputs})
     return Graph(tuple(reading.values.values()), ops, tuple(outputs), parts, device)
 

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`name` is the op without namespace and overload ("addmm"); `given` maps schema names to arguments, defaults filled in."""
+    """`name` is the op without namespace and overload ("addmm"), `given` maps schema names to arguments."""
 
     name: str
     op: Any
@@ -62,6 +62,13 @@ def resolve(target: str) -> Any:
     """The torch op of a target such as "aten.addmm.default"."""
     namespace, name, overload = target.split(".")
     return getattr(getattr(getattr(torch.ops, namespace), name), overload)
+
+
+def is_view(call: Call) -> bool:
+    """Whether every result shares its input's storage (`_unsafe_view` does, whatever its schema says)."""
+    returns = call.op._schema.returns
+    shares = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+    return shares or call.name in ("_unsafe_view", "_reshape_alias")
 
 
 def tensors(values: Iterable[object]) -> tuple[Tensor, ...]:

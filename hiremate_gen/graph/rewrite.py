@@ -24,6 +24,22 @@ def rewrite(ops: tuple[Op, ...], values: dict[str, Value], writes: tuple[tuple[s
     return tuple(o for o in ops if not o.backward) + tuple(o for o in ops if o.backward)
 
 
+def reserve_for_loss(ops: tuple[Op, ...], values: dict[str, Value]) -> tuple[Op, ...]:
+    """Room for a loss outside the model, as workspace of the backward op that first reads the gradient that it sends.
+
+    The backward of a mean of squares holds four tensors of the output's size at once, one of them the gradient.
+    """
+    done: list[Op] = []
+    seen: set[str] = set()
+    for op in ops:
+        roots = {values[n].root for n in op.inputs} if not op.view else set()
+        fresh = {r for r in roots if values[r].kind == "tangent" and values[r].shape} - seen
+        seen |= fresh
+        room = sum(3 * values[r].bytes for r in fresh) - sum(values[o].bytes for o in op.outputs if o is not None)
+        done.append(replace(op, workspace_bytes=max(op.workspace_bytes, room)) if fresh else op)
+    return tuple(done)
+
+
 def split_gradients(
     ops: tuple[Op, ...], values: dict[str, Value], gradients: tuple[tuple[str, str], ...], kept: set[str | None]
 ) -> tuple[tuple[Op, ...], tuple[tuple[str, str], ...]]:

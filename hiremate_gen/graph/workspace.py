@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from hiremate_gen.graph import workspace_kinds as kinds
-from hiremate_gen.graph.call import Call, bind, nbytes, storage_bytes
+from hiremate_gen.graph.call import Call, bind, is_view, nbytes, storage_bytes
 from hiremate_gen.graph.workspace_conv import convolution, convolution_backward
 
 THREADS = 8
@@ -47,12 +47,16 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.reduction, "sum mean prod"),
     (kinds.none, "var std var_mean amax amin max min argmax argmin any all linalg_vector_norm norm diagonal_copy"),
     (kinds.pointwise_loss, "mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits"),
-    (kinds.indexed, "gather scatter scatter_add index_select index index_put _unsafe_index _unsafe_index_put index_add"),
+    (
+        kinds.indexed,
+        "gather scatter scatter_add index_select index index_put _unsafe_index _unsafe_index_put index_add",
+    ),
     (kinds.indexed, "embedding embedding_dense_backward"),
     (kinds.fourier, "_fft_c2c _fft_r2c _fft_c2r"),
     (kinds.upsample, "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d"),
     (kinds.pooled_backward, "avg_pool2d_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward"),
     (kinds.pooled_backward, "reflection_pad2d_backward upsample_nearest2d_backward upsample_bilinear2d_backward"),
+    (kinds.bicubic, "upsample_bicubic2d_backward"),
     (kinds.dense, "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data cumsum cumprod topk"),
     (kinds.dense, "nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward"),
     (kinds.dense, "max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d reflection_pad2d pixel_shuffle"),
@@ -85,6 +89,8 @@ def workspace_bytes(
     rule is given a temporary for each output (`has_rule` tells).
     """
     call = bind(target, args, kwargs, outputs)
+    if is_view(call):
+        return 0
     inside = SCALARS + max(0, rule(call)(call, threads))
     if read is None:
         return inside
@@ -94,7 +100,8 @@ def workspace_bytes(
 
 def has_rule(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> bool:
     """Whether the estimate is a measured rule, not the guess for unknown ops."""
-    return rule(bind(target, args, kwargs, outputs)) is not kinds.unknown
+    call = bind(target, args, kwargs, outputs)
+    return is_view(call) or rule(call) is not kinds.unknown
 
 
 def output_bytes(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> tuple[int, ...]:

@@ -38,8 +38,8 @@ class Conv:
 
     @property
     def first(self) -> bool:
-        """An image of at most three channels is read as it lies."""
-        return self.groups == 1 and not self.transposed and self.x.shape[1] <= 3
+        """An image of at most three channels is read as it lies, unless the kernel is one point."""
+        return self.kernel > 1 and self.groups == 1 and not self.transposed and self.x.shape[1] <= 3
 
     @property
     def depthwise(self) -> bool:
@@ -84,7 +84,10 @@ class Conv:
             return 0
         image, channels = (self.x, self.y.shape[1]) if self.transposed else (self.y, self.x.shape[1])
         places = numel(image) // max(1, int(image.shape[1]))
-        return places * int(channels) * self.kernel * self.x.element_size() // self.groups
+        whole = places * int(channels) * self.kernel * self.x.element_size()
+        if self.groups == 1 or self.x.ndim == 5:
+            return whole
+        return whole // self.groups + nbytes(self.x) + 2 * nbytes(self.y)  # group by group, then joined
 
     @property
     def gathered(self) -> int:
@@ -97,11 +100,15 @@ class Conv:
     def reduction(self) -> int:
         """Partial weight gradients of the threads."""
         if self.depthwise:
-            return (self.kernel > 9) * 17 * self.threads * nbytes(self.w) + self.threads * nbytes(self.w) + SLACK
+            taps = _up(int(self.w.shape[0])) * self.kernel * self.w.element_size()
+            return (18 if self.kernel > 9 else 1) * self.threads * taps + SLACK
         if self.kernel == 1:
             blocks = self.wb // (BLOCK * BLOCK * self.w.element_size())
             factor = 2.2 if blocks == 1 else 1.25 if blocks <= 4 else 0.95
             scratch = int(self.threads * self.wb * factor) + self.gathered
+        elif self.first and self.w.shape[-1] > 14:  # beyond the registers: each thread has weights and one image
+            one = (nbytes(self.x) + nbytes(self.y)) // max(1, int(self.x.shape[0]))
+            scratch = self.threads * (4 * self.wb + one)
         else:
             scratch = (image_threads(self) - 1) * self.wb
         return scratch * 2 + self.xb + self.yb if self.w.dtype == torch.bfloat16 else scratch + SLACK
@@ -112,16 +119,20 @@ def convolution(call: Call, threads: int) -> int:
     conv = _conv(call, call.tensor("input"), call.out, threads)
     extra = _relaid(conv, conv.x) + _relaid(conv, conv.w)
     if not conv.blocked:
-        whole = not conv.transposed or conv.x.ndim == 4
+        whole = not conv.transposed or conv.x.ndim < 5
         return extra + (conv.columns if whole else conv.columns // max(1, int(conv.x.shape[0])))
     if conv.channels_last:
-        turned = conv.yb + 2 * _gather(conv, conv.x) if conv.transposed else 0
+        turned = conv.yb + 2 * _gather(conv, conv.y, conv.x) if conv.transposed else 0
         return extra + 2 * conv.wb + turned + threads * 4224 + SLACK
-    image = conv.xb if conv.x.shape[1] >= BLOCK or conv.groups > 1 or conv.transposed else 0
+    image = conv.xb if conv.x.shape[1] >= BLOCK or conv.groups > 1 or conv.transposed or conv.kernel == 1 else 0
     y = nbytes(conv.y)
-    scratch = max(conv.yb, _gather(conv, conv.x)) if conv.transposed else conv.gathered + 256
+    scratch = conv.gathered + _bias(conv)
+    if conv.transposed:
+        scratch += max(
+            conv.yb if call.given["bias"] is not None else 0, _gather(conv, conv.y, conv.x) if conv.strided else 0
+        )
     compute = image + conv.wb + conv.yb + scratch
-    back = conv.yb + y * (2 if conv.strided and (conv.transposed or conv.y.ndim == 5) else 1)
+    back = conv.yb + y * (2 if _turned_twice(conv) else 1)
     return extra + max(compute, back) - y
 
 
@@ -132,14 +143,15 @@ def convolution_backward(call: Call, threads: int) -> int:
     extra = _relaid(conv, conv.x) + _relaid(conv, conv.y) + _relaid(conv, conv.w)
     if not conv.blocked:
         return extra + (conv.columns // max(1, int(conv.x.shape[0])) if conv.transposed else conv.columns)
-    gather = _gather(conv, conv.y) if conv.strided and not conv.transposed and not conv.depthwise else 0
+    gather = _gather(conv, conv.x, conv.y) if conv.strided and not conv.transposed and not conv.depthwise else 0
     if conv.channels_last:
         both = nbytes(conv.y) + nbytes(conv.x) if conv.depthwise else 0
         return extra + both + 3 * conv.wb + max(conv.reduction, gather)
     gx, gw = (nbytes(conv.x) if mask[0] else 0), (nbytes(conv.w) if mask[1] else 0)
     of_image = _of_image(conv, gx, gather) if mask[0] else 0
-    image = padded(conv.x, 0 if conv.first else 8 if conv.x.shape[1] <= 8 else BLOCK)
-    of_weight = gx + max(conv.yb + image + conv.wb + conv.reduction, conv.wb + gw) if mask[1] else 0
+    narrow = conv.x.shape[1] <= 8 and conv.kernel > 1 and not conv.transposed
+    image = padded(conv.x, 0 if conv.first else 8 if narrow else BLOCK)
+    of_weight = gx + max(conv.yb + image + conv.wb + conv.reduction, conv.wb + gw) + _bias(conv) if mask[1] else 0
     return extra + max(of_image, of_weight) - gx - gw
 
 
@@ -158,10 +170,20 @@ def image_threads(conv: Conv) -> int:
     all of 120 measured shapes agree when weights count 8 times.
     """
     source, target = (conv.y, conv.x) if conv.transposed else (conv.x, conv.y)
+    if conv.first and conv.x.shape[1] == 1:
+        return min(int(conv.x.shape[0]), conv.threads)
     batch, threads = int(target.shape[0]) * (int(target.shape[2]) if target.ndim == 5 else 1), conv.threads
     outputs, inputs = (-(-int(n) // BLOCK) for n in conv.w.shape[:2])
-    image = numel(source) // max(1, batch * int(source.shape[1])) // conv.stride * (3 if conv.first else BLOCK)
+    image = (
+        numel(source)
+        // max(1, batch * int(source.shape[1]))
+        // conv.stride
+        * (int(source.shape[1]) if conv.first else BLOCK)
+    )
     result = numel(target) // max(1, batch * int(target.shape[1])) * BLOCK
+
+    if batch < threads:  # a small batch is split along the rows of its images too
+        batch, image, result = 2 * batch, image // 2, result // 2
 
     def traffic(m: int, o: int, i: int) -> int:
         a, b, c = -(-batch // m), -(-outputs // o), -(-inputs // i)
@@ -189,11 +211,23 @@ def padded(t: Tensor, block: int = BLOCK) -> int:
     return nbytes(t) // max(1, int(t.shape[1])) * _up(int(t.shape[1]), block) if block else 0
 
 
-def _gather(conv: Conv, t: Tensor) -> int:
-    """Per-thread rows of `t`, which a strided convolution spreads over the finer image."""
-    tap = int(conv.w.shape[-1])
-    rows = prod(int(n) + 2 * tap for n in t.shape[2:-1]) * int(t.shape[-1])
-    return conv.threads * (_up(int(t.shape[1])) * rows * 4 + 40960) + 12480
+def _gather(conv: Conv, fine: Tensor, coarse: Tensor) -> int:
+    """Per-thread rows of the finer image, onto which a strided convolution spreads the coarser one."""
+    tap, channels = int(conv.w.shape[-1]), min(64, _up(int(fine.shape[1])))
+    rows = prod(int(n) + 2 * tap for n in coarse.shape[2:-1]) * (2 if channels <= 2 * BLOCK else 1)
+    if fine.ndim == 3:
+        rows = 2 * tap
+    return conv.threads * max(31000 if conv.transposed else 10400, channels * int(fine.shape[-1]) * rows) * 4 + SLACK
+
+
+def _turned_twice(conv: Conv) -> bool:
+    """Whether the result is copied twice on its way out of blocks."""
+    return (conv.strided and conv.transposed) or (conv.y.ndim == 5 and (conv.strided or conv.depthwise))
+
+
+def _bias(conv: Conv) -> int:
+    """The blocked bias, or its gradient."""
+    return 2 * _up(max(int(n) for n in conv.w.shape[:2])) * 4 + 2048
 
 
 def _relaid(conv: Conv, t: Tensor) -> int:

@@ -6,6 +6,8 @@ from torch import Tensor
 
 from hiremate_gen.graph.call import Call, channels_last, copied, low_precision, nbytes, numel, tensors
 
+PACKED = 147456  # bytes that a half-precision matrix product packs its operands into, for each thread
+
 
 def nothing(call: Call, threads: int) -> int:
     """Reads its inputs where they lie, conjugates too."""
@@ -43,7 +45,11 @@ def casts(call: Call) -> int:
     inputs = tensors(v for k, v in call.given.items() if k not in masks)
     common = call.out.dtype
     if common.itemsize == 1:  # a comparison: its inputs agree on a dtype of their own
-        common = max((t.dtype for t in inputs if t.ndim), key=lambda d: (d.is_complex, d.is_floating_point, d.itemsize), default=common)
+        common = max(
+            (t.dtype for t in inputs if t.ndim),
+            key=lambda d: (d.is_complex, d.is_floating_point, d.itemsize),
+            default=common,
+        )
     return sum(numel(t) * common.itemsize for t in inputs if t.dtype != common and numel(t) > 1)
 
 
@@ -74,8 +80,7 @@ def matmul(call: Call, threads: int) -> int:
         if not _blas(t) or (t.ndim == 3 and (low_precision(t) or t.is_complex()) and not _dense_batch(t)):
             extra += nbytes(t) if whole else nbytes(t) // max(1, int(t.shape[0]))
     if low_precision(call.out):
-        k = int(operands[0].shape[-1])
-        extra += threads * (50176 + 128 * min(k, 1024))
+        extra += threads * PACKED
     return extra
 
 
@@ -141,10 +146,11 @@ def pointwise_loss(call: Call, threads: int) -> int:
 
 
 def upsample(call: Call, threads: int) -> int:
-    """Rearranged channels-last and back."""
+    """Small images are rearranged channels-last and back; large ones need a table of weights."""
     x = call.inputs[0]
     tables = 64 * sum(int(n) for n in call.out.shape[2:])
-    if channels_last(x):
+    large = x.ndim == 4 and sum(int(n) for n in call.out.shape[2:]) > 128
+    if channels_last(x) or large:
         return dense(call, threads) + tables
     return dense(call, threads) + nbytes(x) + nbytes(call.out) + tables
 
@@ -193,8 +199,9 @@ def attention_backward(call: Call, threads: int) -> int:
     q, k = call.tensor("query"), call.tensor("key")
     rows, cols = _tile_rows(q), min(512, int(k.shape[-2]))
     tile = 2 * rows * cols + rows
-    packed = nbytes(k) * 2 + threads * tile * 2 if low_precision(q) else 0
-    return threads * tile * max(4, q.element_size()) + packed + _mask(call)
+    packed = nbytes(k) * 2 + threads * (tile * 2 + PACKED) if low_precision(q) else 0
+    turned = nbytes(q) if q.is_contiguous() else 0  # heads outside of time: the gradient is made the other way round
+    return threads * tile * max(4, q.element_size()) + packed + turned + _mask(call)
 
 
 def _tile_rows(q: Tensor) -> int:
@@ -204,4 +211,5 @@ def _tile_rows(q: Tensor) -> int:
 
 def _mask(call: Call) -> int:
     mask = call.given.get("attn_mask")
-    return nbytes(mask) if isinstance(mask, Tensor) else 0
+    wide = call.tensor("query").element_size()
+    return numel(mask) * wide if isinstance(mask, Tensor) and mask.element_size() != wide else 0

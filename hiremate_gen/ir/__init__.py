@@ -17,6 +17,7 @@ from hiremate_gen.ir.graph import (
     Value,
 )
 from hiremate_gen.ir.plan import Plan, Segment
+from hiremate_gen.ir.plan_json import dump_plan, load_plan
 from hiremate_gen.ir.replay import Moment, Replay, replay
 from hiremate_gen.ir.schedule import Call, Schedule, Step
 
@@ -39,5 +40,7 @@ __all__ = [
     "Segment",
     "Step",
     "Value",
+    "dump_plan",
+    "load_plan",
     "replay",
 ]

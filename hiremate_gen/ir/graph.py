@@ -152,8 +152,23 @@ class Graph:
 
     @cached_property
     def reads(self) -> dict[str, tuple[str, ...]]:
-        """Op -> the non-static roots that it reads, each once, in order of arguments."""
-        return {o.name: self._roots((*o.inputs, *filter(None, (o.replays,)))) for o in self.ops}
+        """Op -> the non-static roots that it reads, each once, in order of arguments.
+
+        What the model returns without a gradient is with the step until the last forward op has run, so that op counts
+        as a reader of it: from then on it is the caller's to drop.
+        """
+        reads = {o.name: self._roots((*o.inputs, *filter(None, (o.replays,)))) for o in self.ops}
+        last = next((o for o in reversed(self.computes) if not o.backward), None)
+        if last is not None:
+            own = self.writes[last.name]
+            returned = [r for r in self.returned if r not in own]
+            reads[last.name] = tuple(dict.fromkeys((*reads[last.name], *returned)))
+        return reads
+
+    @cached_property
+    def returned(self) -> tuple[str, ...]:
+        """Roots of the outputs that no gradient is planned for."""
+        return self._roots(o.value for o in self.outputs if o.value is not None and o.grad is None)
 
     @cached_property
     def writes(self) -> dict[str, tuple[str, ...]]:
@@ -172,9 +187,10 @@ class Graph:
 
     @cached_property
     def held(self) -> frozenset[str]:
-        """Roots that stay live to the end of the step: what the caller gets, and gradients."""
+        """Roots that stay live to the end of the step: outputs that a gradient comes for, and gradients."""
         first = dict(reversed(self.gradients))
-        return frozenset(self._roots([*(o.value for o in self.outputs if o.value is not None), *first.values()]))
+        outputs = [o.value for o in self.outputs if o.value is not None and o.grad is not None]
+        return frozenset(self._roots([*outputs, *first.values()]))
 
     @cached_property
     def handed(self) -> frozenset[str]:

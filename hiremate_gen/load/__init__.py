@@ -9,7 +9,7 @@ from types import ModuleType
 from hiremate_gen.errors import LoadError
 from hiremate_gen.ir.source import SourceFile
 from hiremate_gen.load.blame import blame, needs_skipped
-from hiremate_gen.load.build import Built, build_fake, build_real, check_device, own_randomness
+from hiremate_gen.load.build import Built, build_fake, build_real, check_device, fake_mode, own_randomness
 from hiremate_gen.load.choose import choose
 from hiremate_gen.load.limit import OutOfTime, time_limit
 from hiremate_gen.load.loaded import Loaded, LoadRequest, input_names
@@ -32,13 +32,15 @@ def load(request: LoadRequest) -> Loaded:
     expressions = _expressions(request)
     source = replace(source, skipped=skipped(tree, source.text, expressions))
     check_device(request.device)
-    where = place(request.path)
+    where = place(request.path, tree)
+    # torch imports more of itself for it, which must not find the user's files in place of other packages.
+    mode = fake_mode() if request.fake else None
     with at_home(where):
         module = _imported(source, where, request)
         source = replace(source, star_names=_star_names(tree, module))
         recipe = Recipe(source, where, module, _model_expr(request, module, source, tree), request.inputs)
-        build = build_fake if request.fake else build_real
-        built = build(recipe, request.device, request.seed)
+        device, seed = request.device, request.seed
+        built = build_real(recipe, device, seed) if mode is None else build_fake(recipe, mode, device, seed)
     source = replace(source, planned=planned(built.model, where.module, source, tree))
     names = input_names(built.model, built.args, built.kwargs)
     parts = (built.model, built.args, built.kwargs, built.fake_mode, names, built.notes)

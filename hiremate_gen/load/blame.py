@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 import traceback
 
 from hiremate_gen.errors import HiremateError, LoadError
@@ -18,12 +20,13 @@ def blame(error: BaseException, doing: str, source: SourceFile, where: Place, hi
     if isinstance(error, NameError) and (skipped := source.skipped_name(error.name or "")):
         return needs_skipped(error.name or "", skipped, source, spot)
     if isinstance(error, ModuleNotFoundError):
-        message = f"cannot import {error.name}: it is neither installed nor next to the file"
-        return LoadError(message, where=spot, hint=_install(error.name or ""))
+        return _not_found(error.name or "", spot)
     if isinstance(error, SyntaxError) and error.filename:
-        spot = f"{_shown(error.filename, source, where)}:{error.lineno or 1}:{error.offset or 1}"
+        spot = f"{shown(error.filename, source, where)}:{error.lineno or 1}:{error.offset or 1}"
         return LoadError(f"syntax error: {error.msg}", where=spot)
     if isinstance(error, SystemExit):
+        if any(f.filename == argparse.__file__ for f in traceback.extract_tb(error.__traceback__)):
+            hint = "the model needs its command-line arguments: give them defaults, or take them from somewhere else"
         return LoadError(f"the file ends the program while {doing}", where=spot, hint=hint)
     text = str(error).strip().partition("\n")[0]
     return LoadError(f"{type(error).__name__}: {text}, while {doing}", where=spot, hint=hint)
@@ -44,12 +47,12 @@ def position(error: BaseException, source: SourceFile, where: Place) -> str:
     own = [f for f in frames if f.filename == where.file]
     near = [f for f in frames if f.filename.startswith(where.root + os.sep) and "site-packages" not in f.filename]
     for frame in (own or near)[-1:]:
-        return f"{_shown(frame.filename, source, where)}:{frame.lineno}:{(frame.colno or 0) + 1}"
+        return f"{shown(frame.filename, source, where)}:{frame.lineno}:{(frame.colno or 0) + 1}"
     flags = [f for f in frames if f.filename.startswith("--")]
     return flags[-1].filename if flags else source.path
 
 
-def _shown(file: str, source: SourceFile, where: Place) -> str:
+def shown(file: str, source: SourceFile, where: Place) -> str:
     """The file as the user would write it, next to how they wrote model.py."""
     if file == where.file:
         return source.path
@@ -59,6 +62,9 @@ def _shown(file: str, source: SourceFile, where: Place) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(source.path), os.path.relpath(file, folder)))
 
 
-def _install(name: str) -> str:
-    package = name.partition(".")[0]
-    return f"install it into this environment (pip install {package}), or put {package}.py next to the file"
+def _not_found(name: str, spot: str) -> LoadError:
+    package, _, rest = name.partition(".")
+    if rest and package in sys.modules:
+        return LoadError(f"cannot import {name}: there is no such module in {package}", where=spot)
+    hint = f"install it into this environment (pip install {package}), or put {package}.py next to the file"
+    return LoadError(f"cannot import {name}: it is neither installed nor next to the file", where=spot, hint=hint)

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from hiremate_gen.errors import HiremateError, LoadError
 from hiremate_gen.load.recipe import Inputs, Recipe, check_call
+from hiremate_gen.load.small import SmallValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,22 @@ def build_real(recipe: Recipe, device: str, seed: int) -> Built:
         return Built(model, *_inputs_on(inputs, device))
 
 
-def build_fake(recipe: Recipe, device: str, seed: int) -> Built:
+def fake_mode() -> FakeTensorMode:
+    """A mode in which tensors have no memory; real ones that were made at import may mix with them."""
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def build_fake(recipe: Recipe, mode: FakeTensorMode, device: str, seed: int) -> Built:
     """As `build_real` without the memory; falls back to it, with a note, where the user's code reads values.
 
     Raises LoadError.
     """
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    notes: list[str] = []
     try:
-        with own_randomness(seed, device), mode:
-            model = _moved(_all_fake(recipe.make_model(), mode), device)
+        model = _fake_model(recipe, mode, device, seed)
     except HiremateError as error:
         built = build_real(recipe, device, seed)
         reason = str(error.__cause__ or error).strip().partition("\n")[0]
-        note = f"the model was built with its real memory, since it cannot be built without: {error.where}: {reason}"
+        note = f"the model takes its real memory here, since building it reads values: {error.where}: {reason}"
         return Built(built.model, built.args, built.kwargs, None, (note,))
     with own_randomness(seed, device):
         try:
@@ -60,7 +63,22 @@ def build_fake(recipe: Recipe, device: str, seed: int) -> Built:
         inputs = check_call(model, inputs, recipe.source)
         with mode:
             args, kwargs = _inputs_on(pytree.tree_map(lambda leaf: _fake(leaf, mode), inputs), device)
-    return Built(model, args, kwargs, mode, tuple(notes))
+    return Built(model, args, kwargs, mode)
+
+
+def _fake_model(recipe: Recipe, mode: FakeTensorMode, device: str, seed: int) -> torch.nn.Module:
+    """Raises what the first attempt raised when the second, which gives small tensors their values, fails too."""
+    try:
+        with own_randomness(seed, device), mode:
+            return _moved(_all_fake(recipe.make_model(), mode), device)
+    except HiremateError as error:
+        try:
+            with own_randomness(seed, device), mode, SmallValues():
+                model = recipe.make_model()
+            with mode:
+                return _moved(_all_fake(model, mode), device)
+        except HiremateError:
+            raise error from error.__cause__
 
 
 @contextmanager
@@ -97,7 +115,19 @@ def check_device(device: str) -> None:
 
 
 def _moved(model: torch.nn.Module, device: str) -> torch.nn.Module:
-    return model if device == "cpu" else model.to(device)
+    """As model.to(device), which fails on fake parameters."""
+    moved: dict[torch.Tensor, Any] = {}
+    tables: list[dict[str, Any]] = [t for m in model.modules() for t in (m._parameters, m._buffers)]
+    for table in tables if device != "cpu" else ():
+        for name, tensor in table.items():
+            if tensor is not None and tensor.device != torch.device(device):
+                table[name] = moved[tensor] = moved[tensor] if tensor in moved else _moved_one(tensor, device)
+    return model
+
+
+def _moved_one(tensor: torch.Tensor, device: str) -> torch.Tensor:
+    new = tensor.detach().to(device)
+    return torch.nn.Parameter(new, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else new
 
 
 def _inputs_on(inputs: Inputs, device: str) -> Inputs:

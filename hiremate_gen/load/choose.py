@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Sequence
 from types import ModuleType
 
 import torch
@@ -28,9 +29,11 @@ def choose(module: ModuleType, source: SourceFile, tree: ast.Module) -> str:
             where=f"{source.path}:1:1",
             hint="wrap the step in a class with a forward, define build_model() in the file, or pass --model 'EXPR'",
         )
+    left_out = {s.index for s in source.skipped}
+    run = [s for i, s in enumerate(tree.body) if i not in left_out]
     lines = {name: node for name, node in classes(tree) if name in own}
     order = sorted(own, key=lambda n: lines[n].lineno if n in lines else 0)
-    roots = [n for n in order if not any(n in _used(o, tree) for o in order if o != n)] or order
+    roots = [n for n in order if not any(n in _used(o, run) for o in order if o != n)] or order
     if len(roots) > 1:
         spots = ", ".join(f"{n} ({_spot(source, lines.get(n))})" for n in roots)
         raise LoadError(f"{len(roots)} classes could be the model: {spots}", where=source.path, hint=_SAY)
@@ -42,17 +45,18 @@ def _is_own(value: object, module: ModuleType) -> bool:
     return isinstance(value, type) and issubclass(value, torch.nn.Module) and value.__module__ == module.__name__
 
 
-def _used(name: str, tree: ast.Module) -> frozenset[str]:
+def _used(name: str, statements: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that a class can need: what it mentions, and classes that are handed to its constructor."""
     handed = {
         n.id
-        for call in ast.walk(tree)
+        for statement in statements
+        for call in ast.walk(statement)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name
         for arg in (*call.args, *(k.value for k in call.keywords))
         for n in ast.walk(arg)
         if isinstance(n, ast.Name)
     }
-    return reachable(tree.body, {name, *handed})
+    return reachable(statements, {name, *handed})
 
 
 def _check_constructor(cls: type, name: str, spot: str) -> None:

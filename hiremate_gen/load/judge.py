@@ -31,6 +31,7 @@ _SCRIPT_WORK = {
     *("load", "loadmat", "load_state_dict", "load_dataset", "read_csv", "open", "input", "urlopen", "urlretrieve"),
     *("cuda", "DataLoader", "parse_args", "parse_known_args", "init_process_group", "download", "save", "savefig"),
     *("Adam", "AdamW", "SGD", "Adagrad", "RMSprop", "Adafactor", "SummaryWriter", "GradScaler", "train", "eval"),
+    *("main", "run", "launch", "spawn", "start"),
 }
 _SETTINGS = {"manual_seed", "manual_seed_all", "seed", "use_deterministic_algorithms", "filterwarnings"}
 _SETTINGS |= {"simplefilter", "basicConfig", "setdefault", "add_safe_globals", "setrecursionlimit", "setLevel"}
@@ -79,23 +80,23 @@ class Judge:
 
     def verdict(self, node: ast.stmt) -> Verdict:
         """How bad it is to run the statement, and why."""
+        needed = bool(self.needed & ({*bound(node)} | self._changed(node)))
         match node:
             case ast.If() if is_main_guard(node):
                 return Kind.MAIN, "it is the main program"
             case ast.Expr(value=ast.Call() as call):
                 return self._bare(call)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                needed = bool(self.needed & ({*bound(node)} | self._changed(node)))
                 return self._value(node, needed)
             case ast.If(test=test) | ast.While(test=test):
-                loop = [(Kind.SCRIPT, "it loops")] if isinstance(node, ast.While) else []
-                return max([*loop, self._value(test, True), *self._inside(node)], key=_kind)
+                loop = [(Kind.SCRIPT, "it loops until something happens")] if isinstance(node, ast.While) else []
+                return max([self._value(test, needed), *self._inside(node), *loop], key=_badness)
             case ast.For(iter=value):
-                return max([self._value(value, True), *self._inside(node)], key=_kind)
+                return max([self._value(value, needed), *self._inside(node)], key=_badness)
             case ast.With(items=items):
-                return max([*(self._value(i.context_expr, True) for i in items), *self._inside(node)], key=_kind)
+                return max([*(self._value(i.context_expr, needed) for i in items), *self._inside(node)], key=_badness)
             case ast.Try():
-                return max([_RUN, *self._inside(node)], key=_kind)
+                return max([_RUN, *self._inside(node)], key=_badness)
         return _RUN
 
     def _inside(self, node: ast.stmt) -> Iterator[Verdict]:
@@ -115,8 +116,11 @@ class Judge:
         name = dotted(call.func)
         root, _, _ = name.partition(".")
         tail = name.rpartition(".")[2]
-        if self._trains(name):
-            return Kind.SCRIPT, f"it calls {name}(), which trains"
+        inside = [dotted(c.func) for c in _calls(call)]
+        if trains := next((n for n in inside if self._trains(n)), ""):
+            return Kind.SCRIPT, f"it calls {trains}(), which trains"
+        if any(n in self._functions or n in self.modules or n.endswith("exit") for n in inside):
+            return Kind.SCRIPT, f"it calls {name}()"
         if tail in _SETTINGS or name.startswith(_SETTINGS_OF) or name in ("print", "setattr", "delattr"):
             return self._value(call, True) if name in ("print", "setattr") else _RUN
         if root in self._origin and tail not in _SCRIPT_WORK and not self._is_stdlib(root):
@@ -141,7 +145,7 @@ class Judge:
                 found = (Kind.BUILD, f"it builds {name}, and neither build_model() nor the inputs need it")
             else:
                 found = (Kind.UNKNOWN, f"it calls {name}(), and neither the model nor its inputs need it")
-            worst = max(worst, found, key=_kind)
+            worst = max(worst, found, key=_badness)
         return worst
 
     def _trains(self, name: str) -> bool:
@@ -210,5 +214,6 @@ def _calls_any(node: ast.AST, names: set[str]) -> bool:
     return any(dotted(c.func).rpartition(".")[2] in names for c in ast.walk(node) if isinstance(c, ast.Call))
 
 
-def _kind(verdict: Verdict) -> Kind:
-    return verdict[0]
+def _badness(verdict: Verdict) -> tuple[Kind, bool]:
+    """Of two equal verdicts, the one that tells more."""
+    return verdict[0], verdict[1].endswith("trains")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import os
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,10 +14,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.ir.source import SourceFile
+from hiremate_gen.load.blame import shown
 from hiremate_gen.load.build import Built, build_real
 from hiremate_gen.load.module import import_text
 from hiremate_gen.load.place import at_home
 from hiremate_gen.load.recipe import Recipe
+from hiremate_gen.load.script import skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,12 @@ class Loaded:
         """As given with --inputs, or the call of the file's own function."""
         return self.recipe.inputs_exprs or ("example_inputs()",)
 
+    def shown(self, file: str) -> str:
+        """A file of the user's as they would write it, empty for any other: it may stand in a message."""
+        where = self.recipe.where
+        own = file == where.file or (file.startswith(where.root + os.sep) and "site-packages" not in file)
+        return shown(file, self.source, where) if own else ""
+
     def at_home(self) -> AbstractContextManager[None]:
         """Wrap whatever runs the user's code: imports inside functions find its folder, and its prints go to stderr."""
         return at_home(self.recipe.where)
@@ -69,11 +79,14 @@ class Loaded:
             return build_real(self.recipe, self.device, seed)
 
     def build_from(self, text: str, seed: int = 0) -> Built:
-        """The same from another text in the file's place, such as a generated one: same expressions, same values."""
-        from dataclasses import replace
+        """The same from another text in the file's place, such as a generated one: same expressions, same values.
 
+        What does not run at import in model.py does not run here.  Raises LoadError, or whatever the text raises.
+        """
+        left_out = {s.index for s in skipped(ast.parse(text), text, (self.model_expr, *self.inputs_exprs))}
+        where = replace(self.recipe.where, file=f"{self.filename} (generated)")  # its lines are not those of model.py
         with self.at_home():
-            module = import_text(self.recipe.where, text)
+            module = import_text(where, text, left_out)
             return build_real(replace(self.recipe, module=module), self.device, seed)
 
     def text(self) -> str:

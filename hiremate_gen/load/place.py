@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -22,19 +24,33 @@ class Place:
         return self.module.rpartition(".")[0]
 
 
-def place(path: str) -> Place:
-    """A file inside a package is imported as part of it, so that its relative imports work."""
+def place(path: str, tree: ast.Module) -> Place:
+    """A file that imports from its own package is imported as part of it; any other on its own.
+
+    The package's `__init__` may be heavy or broken: it runs only where it would have to.
+    """
     file = os.path.abspath(path)
     folder, base = os.path.split(file)
-    stem = os.path.splitext(base)[0]
+    stem = re.sub(r"\W", "_", os.path.splitext(base)[0])
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+    levels = max((n.level for n in imports if isinstance(n, ast.ImportFrom)), default=0)
     parts: list[str] = []
-    while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.basename(folder).isidentifier():
-        folder, name = os.path.split(folder)
+    home = folder
+    while os.path.basename(home).isidentifier() and (
+        os.path.isfile(os.path.join(home, "__init__.py")) or len(parts) < levels
+    ):
+        home, name = os.path.split(home)
         parts.insert(0, name)
-    if parts:
-        return Place(file, folder, ".".join([*parts, stem]))
+    if parts and (levels or any(parts[0] in _packages(n) for n in imports)):
+        return Place(file, home, ".".join([*parts, stem]))
     # A file called json.py must not hide the module of that name from everyone else.
-    return Place(file, folder, f"_{stem}" if stem in sys.stdlib_module_names or _is_foreign(stem, file) else stem)
+    hides = stem in sys.stdlib_module_names or _is_foreign(stem, file)
+    return Place(file, folder, f"model_{stem}" if hides else stem)
+
+
+def _packages(node: ast.Import | ast.ImportFrom) -> set[str]:
+    names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return {n.partition(".")[0] for n in names}
 
 
 def _is_foreign(name: str, file: str) -> bool:

@@ -9,8 +9,21 @@ from hiremate_gen.load.signature import Function
 
 
 def mentioned(node: ast.AST) -> set[str]:
-    """Every name that is read anywhere inside, function bodies included."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    """Names of the module that are read anywhere inside: function bodies included, their own variables not."""
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Load) else set()
+    found = {n for child in ast.iter_child_nodes(node) for n in mentioned(child)}
+    return found - _locals(node) if isinstance(node, Function | ast.Lambda) else found
+
+
+def _locals(node: Function | ast.Lambda) -> set[str]:
+    """Parameters, and names that the function binds without `global`."""
+    a = node.args
+    names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
+    for statement in [] if isinstance(node, ast.Lambda) else node.body:
+        names.update(bound(statement))
+    shared = {n for item in ast.walk(node) if isinstance(item, ast.Global) for n in item.names}
+    return names - shared
 
 
 def read_at_once(node: ast.AST) -> set[str]:

@@ -20,7 +20,7 @@ ENTRY_POINTS = ("build_model", "example_inputs")
 def skipped(tree: ast.Module, text: str, expressions: Iterable[str] = ()) -> tuple[Skipped, ...]:
     """The statements that are left out, in order.  `expressions` are those of the command line: they need names too."""
     judge = Judge(tree)
-    wanted = {n for e in expressions for n in _names(e)}
+    wanted = {n for e in expressions for n in _names(e)}  # of `mask=EXPR` those of EXPR
     # What never runs, whoever needs it, needs nothing itself.
     judge.needed = frozenset(n for s in tree.body for n in bound(s))
     possible = [s for s in tree.body if judge.verdict(s)[0] < Kind.SCRIPT]
@@ -51,6 +51,8 @@ def skipped(tree: ast.Module, text: str, expressions: Iterable[str] = ()) -> tup
 
 def _names(expression: str) -> set[str]:
     try:
-        return mentioned(ast.parse(f"f({expression})", mode="eval"))
+        call = ast.parse(f"f({expression})", mode="eval").body
     except (SyntaxError, ValueError):
         return set()  # refused with its position when it is evaluated
+    parts = [*call.args, *call.keywords] if isinstance(call, ast.Call) else []
+    return {n for part in parts for n in mentioned(part)}

@@ -41,6 +41,10 @@ def _call(graph: Graph, phase: str, block: int, moments: tuple[Moment, ...], unu
         if unused.intersection(writes):
             continue
         frees = tuple(r for r in moment.frees if r not in unused)
+        if phase == "forward":  # the caller gets these, from the last block
+            returned = tuple(r for r in frees if r in graph.returned)
+            taken.update(dict.fromkeys(r for r in returned if r not in made))
+            frees = tuple(r for r in frees if r not in returned)
         for root in _read(graph, moment, unused):
             if root not in made and root not in taken:
                 borrowed[root] = None

@@ -1,6 +1,6 @@
 """From a module and example inputs to the joint forward/backward ATen graph."""
 
-from hiremate_gen.trace.contract import digest, result_source, unset
 from hiremate_gen.trace.joint import Leaf, Traced, trace
+from hiremate_gen.trace.version import TORCH
 
-__all__ = ["Leaf", "Traced", "digest", "result_source", "trace", "unset"]
+__all__ = ["TORCH", "Leaf", "Traced", "trace"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +19,16 @@ from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.errors import UnsupportedError
+from hiremate_gen.trace.contract import digest, result_source, unset
 from hiremate_gen.trace.kernels import eager_kernels
-from hiremate_gen.trace.refusals import explain
+from hiremate_gen.trace.refusals import Shown, explain, quiet, refuse_unknown_shapes
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One leaf of what the model returns.
+    """One leaf of what the model returns: a tensor, or the value `constant`.
 
-    `node` names the node of the joint graph that holds it; None for a leaf that is no tensor, whose value is
-    `constant`.  `differentiable` tells whether the plan expects a gradient for it.
+    `differentiable` tells whether the plan expects a gradient for it.
     """
 
     index: int
@@ -48,31 +49,51 @@ class Traced:
     leaves: tuple[Leaf, ...]
     structure: pytree.TreeSpec
     input_paths: tuple[str, ...]  # for each flat example input: Python text, as "idx" or "batch['x']"
-    input_leaves: tuple[Any, ...]
+    fixed: tuple[tuple[str, str], ...]  # inputs that are no tensors: source text, and of the value planned for
     constants: dict[str, torch.Tensor]  # tensors that are neither parameters nor buffers, by buffer-like name
+    elements: int  # of all parameters
+    digest: str  # of their names, shapes, dtypes and requires_grad
+
+    @property
+    def leaf_constants(self) -> tuple[str | None, ...]:
+        """For each leaf that the model returns: None for a tensor, else its source text."""
+        return tuple(None if leaf.is_tensor else repr(leaf.constant) for leaf in self.leaves)
+
+    def result_source(self, leaves: Sequence[str]) -> str:
+        """Source of what the model returns, given the source of its leaves."""
+        return result_source(self.structure, leaves)
+
+    def text(self) -> str:
+        """For --dump trace."""
+        return str(self.graph_module.print_readable(print_output=False)) + "\n"
 
 
-def trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...]) -> Traced:
+def trace(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...], shown: Shown = str
+) -> Traced:
     """Trace one training step of `model` on example inputs (real or fake, as the model is).
 
-    `names` are the parameters of the model's forward.  Raises UnsupportedError, with the user's line, where the
-    model cannot be traced.
+    `names` are the parameters of the model's forward; `shown` names the user's files in errors.  Raises
+    UnsupportedError, with the user's line, where the model cannot be traced.
     """
     try:
-        with eager_kernels():
-            graph_module, leaves, structure, constants = _joint(model, args, kwargs)
+        with eager_kernels(), quiet():
+            graph_module, leaves, structure, constants = _joint(model, args, kwargs, shown)
     except Exception as error:
-        raise explain(error) from error
+        raise explain(error, shown) from error
     if not isinstance(graph_module, fx.GraphModule):
         raise UnsupportedError("torch handed back no graph for this model")
     paths, inputs = _input_paths(args, kwargs, names)
-    return Traced(graph_module, leaves, structure, paths, inputs, constants)
+    fixed = [(p, repr(v)) for p, v in zip(paths, inputs, strict=True) if not isinstance(v, torch.Tensor)]
+    fixed += unset(model, args, kwargs)
+    return Traced(graph_module, leaves, structure, paths, tuple(fixed), constants, *digest(model))
 
 
 def _joint(
-    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shown: Shown
 ) -> tuple[Any, tuple[Leaf, ...], pytree.TreeSpec, dict[str, torch.Tensor]]:
     program = torch.export.export(model, args, kwargs, strict=False)
+    refuse_unknown_shapes(program.graph, shown)
     exported = program.module()
     constants = _constants_as_buffers(exported, program.constants)
     leaves, structure = _plan_for_the_loss(exported, _trained(model))

@@ -2,42 +2,90 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch.export._trace
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from hiremate_gen.errors import HiremateError, UnsupportedError
 
+Shown = Callable[[str], str]  # from the file of a stack frame to the words for it; empty for what is not the user's
+
+_HINT = "a plan is made before there are values: use torch.where, or move the decision out of forward"
 _DATA_DEPENDENT = ("GuardOnDataDependent", "DataDependent", "data-dependent")
 
 
-def explain(error: Exception) -> HiremateError:
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep torch from printing its graph, and lines with the time of day, when it refuses a model."""
+    log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    module: Any = torch.export._trace
+    disabled, log.disabled, module.print = log.disabled, True, lambda *_, **__: None
+    try:
+        yield
+    finally:
+        del module.print
+        log.disabled = disabled
+
+
+def explain(error: Exception, shown: Shown) -> HiremateError:
     """The error to show for an exception of the tracer."""
     if isinstance(error, HiremateError):
         return error
     text = f"{type(error).__name__}: {error}"
-    where = _where(error)
+    where, line = _position(error, shown)
     if any(mark in text for mark in _DATA_DEPENDENT):
+        op = _op(error) or _first(r"aten\.\w+", text)
         return UnsupportedError(
-            "the path through the model depends on the values of a tensor" + _op(text),
+            "the step depends on the values of a tensor" + (f", read by {op}" if op else "") + line,
             where=where,
-            hint="a plan is made before there are values: use torch.where, or move the decision out of forward",
+            hint=_HINT,
         )
-    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return UnsupportedError(f"torch cannot trace the training step: {first}", where=where)
+    first = next((row for row in str(error).splitlines() if row.strip()), type(error).__name__)
+    return UnsupportedError(f"torch cannot trace the training step: {first.rstrip('.')}{line}", where=where)
 
 
-def _op(text: str) -> str:
-    match = re.search(r"aten\.[a-z_]+(\.[A-Za-z_]+)?", text)
-    return f" ({match[0]})" if match else ""
+def refuse_unknown_shapes(graph: fx.Graph, shown: Shown) -> None:
+    """Raises UnsupportedError for the first op whose result has a shape, or is a number, that values decide."""
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        if value is not None and free_unbacked_symbols(value):
+            where, line = "", ""
+            for file, number, text in re.findall(
+                r'File "([^"]+)", line (\d+), in .*\n\s+(.*)', node.meta.get("stack_trace") or ""
+            ):
+                if name := shown(file):
+                    where, line = f"{name}:{number}", f": `{text.strip()}`"
+            op = _first(r"aten\.\w+", str(node.target)) or str(node.target)
+            message = f"the step depends on the values of a tensor, read by {op}{line}"
+            raise UnsupportedError(message, where=where, hint=_HINT)
 
 
-def _where(error: Exception) -> str:
-    """The innermost line of the user's own files on the way to the error."""
-    for exception in (error, error.__cause__, error.__context__):
-        frames = traceback.extract_tb(exception.__traceback__) if exception else []
-        for frame in reversed(frames):
-            if "/torch/" not in frame.filename and "/hiremate_gen/" not in frame.filename and frame.lineno:
-                if frame.filename.startswith("<"):
-                    continue
-                return f"{frame.filename}:{frame.lineno}:{(frame.colno or 0) + 1}"
+def _op(error: Exception) -> str:
+    """The op that made the first symbol of the condition that torch could not decide."""
+    graph = getattr(error, "partial_fx_graph", "")
+    for symbol in sorted(str(s) for s in getattr(getattr(error, "cond", None), "free_symbols", ())):
+        if op := _first(rf'"[^"]*\b{symbol}\b[^"]*" = torch\.ops\.(aten\.\w+)', str(graph)):
+            return op
     return ""
+
+
+def _first(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    return match[match.lastindex or 0] if match else ""
+
+
+def _position(error: Exception, shown: Shown) -> tuple[str, str]:
+    """The innermost line of the user's own files on the way to the error: where it is, and its text."""
+    for exception in (error, error.__cause__, error.__context__):
+        for frame in reversed(traceback.extract_tb(exception.__traceback__) if exception else []):
+            if (name := shown(frame.filename)) and frame.lineno:
+                text = f": `{frame.line}`" if frame.line else ""
+                return f"{name}:{frame.lineno}:{(frame.colno or 0) + 1}", text
+    return "", ""

@@ -1,0 +1,172 @@
+"""Train the original and the generated model side by side and find the first thing that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from hiremate_gen.verify.equal import difference, tree_difference
+from hiremate_gen.verify.measure import Memory, step_memory
+from hiremate_gen.verify.side import Built, Side, backward, loss_of, make_side, random_state
+
+LEFT_OVER_BYTES = 4096  # small things that a Python object may keep
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`difference` names the first thing that is not as in eager, empty when all is; peaks are 0 when not measured."""
+
+    equal: bool
+    difference: str
+    peak_eager_bytes: int = 0
+    peak_generated_bytes: int = 0
+
+
+def compare(
+    original: Callable[[], Built],
+    generated: Callable[[], Built],
+    *,
+    steps: int = 3,
+    seed: int = 0,
+    peaks: bool = True,
+) -> Verdict:
+    """Build both with the same seed and run them: `steps` optimizer steps in train mode, two forwards before one
+    backward with gradients accumulated on top, an evaluation, and a step at the allocator.
+
+    An exception in the original passes through; one in the generated model is a difference.  The caller's random
+    state is left as it was.
+    """
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        eager = make_side(original())
+        torch.manual_seed(seed)
+        other = make_side(generated(), inputs=eager)
+        found = next(_differences(eager, other, steps, seed), None)
+        if found is not None or not peaks:
+            return Verdict(found is None, found or "")
+        mine, theirs = _memory(eager), _memory(other)
+    kept = theirs.kept_bytes - mine.kept_bytes
+    left = f"{kept} bytes more than eager's stay allocated after a step" if kept > LEFT_OVER_BYTES else ""
+    return Verdict(not left, left, mine.peak_bytes, theirs.peak_bytes)
+
+
+def _differences(eager: Side, other: Side, steps: int, seed: int) -> Iterator[str]:
+    """Every difference, in the order in which they would arise; the first one is what is told."""
+    ours, theirs = list(eager.model.state_dict()), list(other.model.state_dict())
+    if ours != theirs:
+        yield f"state_dict has other keys than eager's: {sorted(set(ours) ^ set(theirs)) or 'in another order'}"
+    yield from _states("before the first step", eager, other)
+    for side in (eager, other):
+        side.model.train()
+    for at in range(steps):
+        yield from _one_step(f"step {at + 1}", eager, other, seed + 100 + at)
+    yield from _accumulation(eager, other, seed + 7)
+    yield from _evaluation(eager, other, seed + 5)
+
+
+def _one_step(when: str, eager: Side, other: Side, seed: int) -> Iterator[str]:
+    outputs, ends = [], []
+    for side in (eager, other):
+        side.clear()
+        torch.manual_seed(seed)
+        out, error = _try(side.step, mute=side is other)
+        if error:
+            yield f"{when}: {error}"
+            return
+        outputs.append(tree_map(lambda t: t.detach() if isinstance(t, Tensor) else t, out))
+        ends.append(random_state(side))
+        del out
+    yield from _said(when, tree_difference("output", *outputs))
+    yield from _said(when, tree_difference("random state", *ends))
+    yield from _gradients(when, eager, other)
+    for side in (eager, other):
+        if side.optimizer is not None:
+            side.optimizer.step()
+    yield from _states(when, eager, other)
+
+
+def _accumulation(eager: Side, other: Side, seed: int) -> Iterator[str]:
+    when = "two forwards, one backward, and a step on top"
+
+    def run(side: Side) -> None:
+        backward(loss_of(side.run()) + loss_of(side.run()))
+        side.step()
+
+    for side in (eager, other):
+        side.clear()
+        torch.manual_seed(seed)
+        _, error = _try(partial(run, side), mute=side is other)
+        if error:
+            yield f"{when}: {error}"
+            return
+    yield from _gradients(when, eager, other)
+    yield from _states(when, eager, other)
+
+
+def _evaluation(eager: Side, other: Side, seed: int) -> Iterator[str]:
+    outputs = []
+    for side in (eager, other):
+        side.clear()
+        side.model.eval()
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            out, error = _try(side.run, mute=side is other)
+        side.model.train()
+        if error:
+            yield f"evaluation: {error}"
+            return
+        outputs.append(out)
+    yield from _said("evaluation", tree_difference("output", *outputs))
+
+
+def _gradients(when: str, eager: Side, other: Side) -> Iterator[str]:
+    for (name, p), q in zip(eager.model.named_parameters(), other.model.parameters(), strict=True):
+        yield from _said(when, difference(f"gradient of {name}", p.grad, q.grad))
+    for at, (x, y) in enumerate(zip(eager.inputs, other.inputs, strict=True)):
+        yield from _said(when, difference(f"gradient of input {at + 1}", x.grad, y.grad))
+
+
+def _states(when: str, eager: Side, other: Side) -> Iterator[str]:
+    for what in ("parameters", "buffers"):
+        ours, theirs = (dict(getattr(side.model, f"named_{what}")()) for side in (eager, other))
+        if list(ours) != list(theirs):
+            yield f"{when}: {what} have other names than eager's: {sorted(set(ours) ^ set(theirs))}"
+            return
+        for name in ours:
+            yield from _said(when, difference(f"{what[:-1]} {name}", ours[name].detach(), theirs[name].detach()))
+    for at, (x, y) in enumerate(zip(eager.inputs, other.inputs, strict=True)):
+        yield from _said(when, difference(f"input {at + 1}", x.detach(), y.detach()))
+
+
+def _said(when: str, found: str | None) -> Iterator[str]:
+    if found is not None:
+        yield f"{when}: {found}"
+
+
+def _try(call: Callable[[], Any], *, mute: bool) -> tuple[Any, str]:
+    """The result, and the exception in words when it is the generated model's."""
+    try:
+        return call(), ""
+    except Exception as error:
+        if not mute:
+            raise
+        return None, f"the generated model raises {type(error).__name__}: {error}"
+
+
+def _memory(side: Side) -> Memory:
+    """A step at the allocator, warmed up, without gradients from before; they do not count as left over."""
+    side.clear()
+    side.step()
+    side.clear()
+    seen = step_memory(lambda: backward(loss_of(side.run())), side.static)  # outputs are not held in backward
+    grads = [p.grad for p in [*side.model.parameters(), *side.inputs] if p.grad is not None]
+    held = sum(g.untyped_storage().nbytes() for g in grads if not g.is_sparse)
+    side.clear()
+    return Memory(seen.peak_bytes, seen.kept_bytes - held)

@@ -1,0 +1,179 @@
+"""Single ATen calls on real tensors: what the workspace rules and the roofline are tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, named for the test's id."""
+
+    name: str
+    target: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def floats(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return (torch.rand(*shape) + 0.5).to(dtype)
+
+
+def case(target: str, *args: Any, **kwargs: Any) -> Case:
+    shapes = "-".join("x".join(map(str, a.shape)) for a in args if isinstance(a, Tensor))
+    dtype = next((str(a.dtype)[6:] for a in args if isinstance(a, Tensor)), "")
+    return Case(f"{target}-{dtype}-{shapes}", f"aten.{target}", args, kwargs)
+
+
+def pointwise(dtype: torch.dtype) -> Iterator[Case]:
+    y = floats(8, 64, 128, dtype=dtype)
+    row, mask, index = floats(128, dtype=dtype), floats(8, 64, 128) > 1, torch.zeros(8, 64, dtype=torch.long)
+    for name in ("gelu", "silu", "relu", "tanh", "sigmoid", "exp", "rsqrt", "neg", "cos", "mish", "softplus"):
+        yield case(f"{name}.default", y)
+    for name in ("gelu_backward", "silu_backward", "tanh_backward", "sigmoid_backward", "mish_backward"):
+        yield case(f"{name}.default", y, y)
+    yield case("threshold_backward.default", y, y, 0)
+    yield case("add.Tensor", y, y)
+    yield case("add.Tensor", y, 1.5)
+    yield case("add.Tensor", y, row)
+    yield case("mul.Tensor", y, mask)
+    yield case("mul.Tensor", y, floats(128, dtype=torch.float64))
+    yield case("sub.Tensor", y, index[:, :, None])
+    yield case("div.Tensor", y, y.transpose(0, 1).contiguous().transpose(0, 1))
+    yield case("where.self", mask, y, row)
+    yield case("masked_fill.Scalar", y, mask, float("-inf"))
+    yield case("pow.Tensor_Scalar", y, 2)
+    yield case("clamp.default", y, 0, 1)
+    yield case("eq.Scalar", y, 0)
+    yield case("native_dropout.default", y, 0.1, True)
+    yield case("native_dropout_backward.default", y, mask, 1.1)
+
+
+def rows(dtype: torch.dtype) -> Iterator[Case]:
+    y, row = floats(8, 64, 128, dtype=dtype), floats(128, dtype=dtype)
+    mean = floats(8, 64, 1, dtype=dtype)
+    for dim in (-1, 1):
+        yield case("_softmax.default", y, dim, False)
+        yield case("_softmax_backward_data.default", y, y, dim, dtype)
+        yield case("_log_softmax.default", y, dim, False)
+        yield case("_log_softmax_backward_data.default", y, y, dim, dtype)
+    yield case("native_layer_norm.default", y, [128], row, row, 1e-5)
+    yield case("native_layer_norm_backward.default", y, y, [128], mean, mean, row, row, [True] * 3)
+    yield case("_fused_rms_norm.default", y, [128], row, 1e-5)
+    yield case("sum.dim_IntList", y, [0, 1], True)
+    yield case("sum.dim_IntList", y.transpose(0, 2), [-1])
+    yield case("sum.dim_IntList", floats(8, 64, 128) > 1, [-1])
+    yield case("mean.dim", y, [-1], True)
+    yield case("mean.default", y)
+    yield case("var.correction", y, [-1])
+    yield case("logsumexp.default", y, [-1])
+    yield case("cumsum.default", y, -1)
+    yield case("amax.default", y, [-1])
+    yield case("topk.default", y, 5)
+    yield case("sort.default", y)
+    yield case("mse_loss.default", y, y)
+    yield case("mse_loss_backward.default", y[0, 0, 0], y, y, 1)
+    yield case("binary_cross_entropy_with_logits.default", y, y)
+
+
+def moves(dtype: torch.dtype) -> Iterator[Case]:
+    y, index = floats(8, 64, 128, dtype=dtype), torch.zeros(8, 64, dtype=torch.long)
+    yield case("cat.default", [y, y], -1)
+    yield case("stack.default", [y, y])
+    yield case("clone.default", y.transpose(0, 1), memory_format=torch.contiguous_format)
+    yield case("_to_copy.default", y, dtype=torch.float32)
+    yield case("slice_backward.default", y, [8, 64, 256], 2, 0, 128, 1)
+    yield case("select_backward.default", y, [2, 8, 64, 128], 0, 1)
+    yield case("constant_pad_nd.default", y, [1, 1])
+    yield case("embedding.default", floats(512, 128, dtype=dtype), index)
+    yield case("embedding_dense_backward.default", y, index, 512, -1, False)
+    yield case("index.Tensor", y, [None, index[0]])
+    yield case("index_put.default", y, [index[0] % 8], floats(64, 64, 128, dtype=dtype), True)
+    yield case("gather.default", y, 1, index[:, :, None].expand(8, 64, 128))
+    yield case("scatter_add.default", y, 1, index[:, :, None].expand(8, 64, 128), y)
+    yield case("nll_loss_forward.default", y[0], index[0], None, 1, -100)
+    yield case("bernoulli.p", y, 0.5)
+    yield case("rand_like.default", y)
+
+
+def products(dtype: torch.dtype) -> Iterator[Case]:
+    y = floats(8, 128, 128, dtype=dtype)
+    yield case("mm.default", y[0], y[1])
+    yield case("mm.default", y[0].t(), y[1])
+    yield case("mm.default", y[0][:, ::2], y[0][:64])
+    yield case("mm.default", y[0, :1].expand(128, 128), y[0])
+    yield case("addmm.default", y[0, 0], y[0], y[1].t())
+    yield case("bmm.default", y, y.transpose(1, 2))
+    yield case("bmm.default", y[:, :, ::2], y[:, :64])
+    yield case("bmm.default", floats(128, 8, 128, dtype=dtype).transpose(0, 1), y)
+    yield case("bmm.default", y[:1].expand(8, 128, 128), y)
+    yield case("baddbmm.default", y, y, y)
+
+
+def images(channels_last: bool) -> Iterator[Case]:
+    x = floats(8, 32, 32, 32)
+    x = x.contiguous(memory_format=torch.channels_last) if channels_last else x
+    c = floats(32)
+    yield case("native_batch_norm.default", x, c, c, c.clone(), c.clone(), True, 0.1, 1e-5)
+    yield case("native_batch_norm_backward.default", x, x, c, c, c, c, c, True, 1e-5, [True] * 3)
+    yield case("native_group_norm.default", x, c, c, 8, 32, 1024, 4, 1e-5)
+    group = floats(8, 4)
+    yield case("native_group_norm_backward.default", x, x, group, group, c, 8, 32, 1024, 4, [True] * 3)
+    yield case("max_pool2d_with_indices.default", x, [2, 2], [2, 2])
+    yield case("avg_pool2d.default", x, [2, 2], [2, 2])
+    yield case("_adaptive_avg_pool2d.default", x, [4, 4])
+    half, where = floats(8, 32, 16, 16), torch.zeros(8, 32, 16, 16, dtype=torch.long)
+    yield case("avg_pool2d_backward.default", half, x, [2, 2], [2, 2], [0, 0], False, True, None)
+    pool = ([2, 2], [2, 2], [0, 0], [1, 1], False)
+    yield case("max_pool2d_with_indices_backward.default", half, x, *pool, where)
+    yield case("upsample_bilinear2d.default", x, [96, 96], False)
+    wide = torch.rand(8, 32, 64, 64)
+    wide = wide.contiguous(memory_format=torch.channels_last) if channels_last else wide
+    for name, extra in (("nearest2d", ()), ("bilinear2d", (True,)), ("bicubic2d", (True,))):
+        yield case(f"upsample_{name}.default", x, [64, 64], *extra)
+        yield case(f"upsample_{name}_backward.default", wide, [64, 64], [8, 32, 32, 32], *extra)
+
+
+def attention(dtype: torch.dtype) -> Iterator[Case]:
+    for heads_inside in (True, False):
+        shape = (2, 256, 4, 64) if heads_inside else (2, 4, 256, 64)
+        q = floats(*shape, dtype=dtype)
+        q = q.transpose(1, 2) if heads_inside else q
+        yield case("_scaled_dot_product_flash_attention_for_cpu.default", q, q, q, 0.0, True)
+        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q, 0.0, True)
+        grad = torch.rand_like(out)
+        args = (grad, q, q, q, out, lse, 0.0, True)
+        yield case("_scaled_dot_product_flash_attention_for_cpu_backward.default", *args)
+
+
+def complexes() -> Iterator[Case]:
+    z, x = torch.complex(floats(8, 64, 64), floats(8, 64, 64)), floats(8, 64, 64)
+    yield case("mul.Tensor", z, z)
+    yield case("mul.Tensor", z, z.conj())
+    yield case("mul.Tensor", z, x)
+    yield case("bmm.default", z, z.conj())
+    yield case("clone.default", z.conj())
+    yield case("polar.default", x, x)
+
+
+def exact() -> list[Case]:
+    """Cases whose estimate must be tight."""
+    found = [*pointwise(torch.float32), *rows(torch.float32), *moves(torch.float32), *products(torch.float32)]
+    found += [*images(False), *images(True), *attention(torch.float32), *complexes()]
+    return [*found, *products(torch.float64)]
+
+
+def bounded() -> list[Case]:
+    """Cases whose estimate must only be an upper bound."""
+    half = torch.bfloat16
+    found = [*pointwise(half), *rows(half), *moves(half), *products(half), *attention(half)]
+    z, x = torch.complex(floats(8, 64, 64), floats(8, 64, 64)), floats(8, 64, 64)
+    for dims in ([1], [2], [1, 2]):
+        found += [case("_fft_c2c.default", z, dims, 0, True), case("_fft_r2c.default", x, dims, 0, True)]
+        found += [case("_fft_c2r.default", z[:, :33, :33].contiguous(), dims, 2, 64)]
+    return found

@@ -1,0 +1,45 @@
+"""Models that cannot be planned: the op that reads a value, and the user's line, in the user's words for the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+from click.testing import CliRunner
+
+from hiremate_gen.cli import main
+
+HEAD = """import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+    def forward(self, x):
+"""
+INPUTS = """
+def example_inputs():
+    return torch.randn(8, 4)
+"""
+CASES = {
+    "number": ("n = int(x.sum())\nreturn self.fc(x)[:n].sum()", "model.py:8:13", "aten.item: `n = int(x.sum())`"),
+    "branch": ("if x.max() > 1:\n    x = -x\nreturn self.fc(x).sum()", "model.py:8:12", "aten.item: `if x.max() > 1:`"),
+    "mask": ("y = self.fc(x)\nreturn y[y > 0].sum()", "model.py:9", "aten.index: `return y[y > 0].sum()`"),
+    "rows": ("rows = x[:, 0].nonzero()\nreturn self.fc(x)[rows[:, 0]].sum()", "model.py:8", "aten.nonzero: `rows = "),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_decide(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, where, words = CASES[name]
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "model.py").write_text(HEAD + indent(body, " " * 8) + INPUTS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["code/model.py", "--budget", "1GiB", "-o", "-"])
+    said = result.stderr.splitlines()
+    assert result.exit_code == 3, result.output
+    assert said[0].startswith(f"error: code/{where}: ") and words in said[0], said
+    assert len(said) == 2 and str(tmp_path) not in result.stderr
+    assert result.stdout == ""
