@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.exact import Effort, Task, choose, optimise_all, tier
 from hiremate_gen.solve.greedy import shrink
-from hiremate_gen.solve.milp import build
+from hiremate_gen.solve.milp import smallest
+from hiremate_gen.solve.model import build
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
@@ -16,7 +17,7 @@ from hiremate_gen.solve.takeback import reduce
 LARGE = 1500  # ops from which the greedy on the whole net is left to the DP
 MOST = 100  # forward ops up to which the whole net is a MILP
 BOUNDED = 300  # forward ops up to which each rung gets a lower bound
-ROOM = 0.0005  # of the step's time: a gap that is not worth a MILP
+ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,8 +89,11 @@ def _starts(frontier: Frontier, rung: int) -> list[Codes]:
 
 
 def _certify(frontier: Frontier, effort: Effort) -> None:
-    """Ask the MILP at the rungs where the lower bound leaves most room."""
+    """Ask the MILP at the rungs where the lower bound leaves most room, and for the smallest peak."""
     model, room_s = build(frontier.net), ROOM * sum(frontier.net.time_s)
+    if tier(model).nodes and effort.left_s > 0:
+        answer = smallest(model, frontier.points[0].peak, nodes=tier(model).nodes, limit_s=effort.left_s)
+        frontier.add(answer.codes if answer.codes is not None else ())
     tasks = choose(_rungs(frontier), tier(model), room_s)
     for answer in optimise_all([(model, task) for task in tasks], effort):
         if answer.codes is not None:
