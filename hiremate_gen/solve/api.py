@@ -19,7 +19,7 @@ from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.options import Option, options
 from hiremate_gen.units import show_bytes
 
-STEPS = 2_000_000  # steps replayed while polishing: some ten seconds
+STEPS = 1_600_000  # steps replayed while polishing: some ten seconds
 
 
 def _quiet(_: str) -> None:

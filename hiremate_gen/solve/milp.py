@@ -54,7 +54,7 @@ def smallest(model: Model, budget: int, *, nodes: int, limit_s: float) -> Answer
     x = cp.hstack([runs, rest])  # type: ignore[attr-defined]
     matrix, right, whole = _rows(model, budget)
     problem = cp.Problem(cp.Minimize(1e-3 * (cost @ x) - saved), [matrix @ x + saved * whole <= right])
-    answer = _run(problem, runs, model, 1e-4, nodes, limit_s)
+    answer = _run(problem, runs, model, 1e-3, nodes, limit_s)
     return Answer(answer.codes, budget + answer.bound * (budget - model.net.base), answer.status)
 
 
