@@ -8,16 +8,16 @@ from typing import Any
 
 from hiremate_gen import emit as emission
 from hiremate_gen.config import Options, ProfileOptions, Report
-from hiremate_gen.errors import InfeasibleError, InternalError, UsageError
+from hiremate_gen.errors import HiremateError, InfeasibleError, InternalError, UnsupportedError, UsageError
 from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
-from hiremate_gen.ir import Chain, Graph, Plan, Schedule, dump_plan, load_plan, replay
+from hiremate_gen.ir import Chain, Graph, Plan, PlanFile, Schedule, dump_plan, read_plan, replay
 from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
 from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
 from hiremate_gen.solve import keep_all, solve
-from hiremate_gen.trace import TORCH, Traced, trace
+from hiremate_gen.trace import TORCH, WAYS, Traced, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
@@ -42,6 +42,7 @@ class Job:
     costs: Costs
     graph: Graph
     chain: Chain
+    given: PlanFile | None  # --plan
     budget: int
     eager_peak_bytes: int
     eager_time_s: float
@@ -59,16 +60,34 @@ class Written:
 
 
 def generate(options: Options, report: Report) -> Result:
-    """Run the compiler.  Raises HiremateError; writes nothing."""
+    """Run the compiler.  Raises HiremateError; writes nothing.
+
+    No way of tracing serves every model: where the first fails, or what it gives is not what eager computes, the
+    next is tried, and only when all have failed the model is refused.
+    """
     report("loading")
     loaded = load(
         LoadRequest(path=options.model_path, model=options.model, inputs=options.inputs, device=options.device)
     )
     if options.dump == "load":
         return Result(loaded.text())
+    given = None
+    if options.plan is not None:
+        text = Path(options.plan).read_text(encoding="utf-8")
+        given = read_plan(text, where=options.plan, sha256=loaded.source.sha256)
+    first: HiremateError | None = None
+    for way in WAYS if given is None else (given.way,):
+        try:
+            return _by_way(options, report, loaded, given, way)
+        except (UnsupportedError, InternalError) as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | None, way: str) -> Result:
     report("tracing")
-    with loaded.at_home():
-        traced = _trace(loaded)
+    traced = _trace(loaded, way)
     if options.dump == "trace":
         return Result(traced.text())
     report("reading the graph")
@@ -81,22 +100,18 @@ def generate(options: Options, report: Report) -> Result:
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
     budget = _budget(options, eager.peak_bytes)
-    job = Job(options, report, loaded, traced, costs, graph, chain, budget, eager.peak_bytes, eager.time_s)
-    return _dumped(job) or _checked(job)
-
-
-def _dumped(job: Job) -> Result | None:
-    if job.options.dump == "solve":
-        return Result(show_plan(job.graph, job.chain, _plan(job, job.budget)))
-    if job.options.dump == "schedule":
-        return Result(show_schedule(job.graph, job.chain, schedule(job.graph, _plan(job, job.budget))))
-    return None
+    job = Job(options, report, loaded, traced, costs, graph, chain, given, budget, eager.peak_bytes, eager.time_s)
+    if options.dump == "solve":
+        return Result(show_plan(graph, chain, _plan(job, 0)))
+    if options.dump == "schedule":
+        return Result(show_schedule(graph, chain, schedule(graph, _plan(job, 0))))
+    return _checked(job)
 
 
 def _checked(job: Job) -> Result:
     """Write, run against eager, and plan again with what was measured where the estimate was too low."""
     notes = [*job.loaded.notes, *job.costs.notes]
-    reserve = 0
+    reserve = job.given.reserve_bytes if job.given is not None else 0
     while True:
         written = _written(job, reserve)
         if not job.options.verify:
@@ -136,7 +151,7 @@ def _verdict(job: Job, written: Written) -> Verdict:
 def _written(job: Job, reserve: int) -> Written:
     """Plan for the budget less `reserve` bytes that the estimates do not know of."""
     job.report("solving")
-    plan = _plan(job, job.budget - reserve)
+    plan = _plan(job, reserve)
     calls = schedule(job.graph, plan)
     job.report("writing")
     facts = emission.Facts(
@@ -154,7 +169,14 @@ def _written(job: Job, reserve: int) -> Written:
     traced = job.traced
     contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
-    plan_json = dump_plan(plan, job.chain, budget_bytes=job.budget, sha256=job.loaded.source.sha256)
+    plan_json = dump_plan(
+        plan,
+        job.chain,
+        budget_bytes=job.budget,
+        reserve_bytes=reserve,
+        way=traced.way,
+        sha256=job.loaded.source.sha256,
+    )
     return Written(plan, calls, facts, text, plan_json)
 
 
@@ -165,15 +187,16 @@ def profile(options: ProfileOptions, report: Report) -> str:
         LoadRequest(path=options.model_path, model=options.model, inputs=options.inputs, device=options.device)
     )
     report("tracing")
-    with loaded.at_home():
-        traced = _trace(loaded)
+    traced = _trace(loaded, WAYS[0])
     tell = lambda done, total: report(f"measuring {done} of {total}")  # noqa: E731
     return measure_ops(traced.graph_module, options.device, tell).dumps()
 
 
-def _trace(loaded: Loaded) -> Traced:
+def _trace(loaded: Loaded, way: str) -> Traced:
     assert loaded.source.planned is not None
-    return trace(loaded.model, loaded.args, loaded.kwargs, loaded.source.planned.forward.names, loaded.shown)
+    names = loaded.source.planned.forward.names
+    with loaded.at_home():
+        return trace(loaded.model, loaded.args, loaded.kwargs, names, loaded.shown, way)
 
 
 def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
@@ -183,7 +206,8 @@ def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
         traced.graph_module,
         origins=origins,
         costs=costs,
-        constants=traced.leaf_constants,
+        leaf_constants=traced.leaf_constants,
+        constants=traced.constants,
         input_paths=traced.input_paths,
         device=device,
     )
@@ -195,17 +219,20 @@ def _budget(options: Options, eager_peak_bytes: int) -> int:
     return int(options.budget * eager_peak_bytes) if isinstance(options.budget, float) else options.budget
 
 
-def _plan(job: Job, budget: int) -> Plan:
-    options = job.options
-    if options.plan is None:
-        return solve(job.graph, job.chain, budget, time_limit_s=options.time_limit_s, report=job.report)
-    text = Path(options.plan).read_text(encoding="utf-8")
-    plan = load_plan(text, job.graph, job.chain, where=options.plan, sha256=job.loaded.source.sha256)
-    peak = replay(job.graph, plan).peak_bytes
-    if peak > budget:
-        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(budget)}"
-        hint = f"give --budget {peak + job.budget - budget} or more, or leave out --plan to solve for this one"
-        raise InfeasibleError(message, minimum_bytes=peak, where=options.plan, hint=hint)
+def _plan(job: Job, reserve: int) -> Plan:
+    budget = job.budget - reserve
+    if job.given is not None:
+        return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
+    return solve(job.graph, job.chain, budget, time_limit_s=job.options.time_limit_s, report=job.report)
+
+
+def _fitting(plan: Plan, job: Job, reserve: int) -> Plan:
+    """Raises InfeasibleError when a plan that was given needs more than the budget."""
+    peak = replay(job.graph, plan).peak_bytes + reserve
+    if peak > job.budget:
+        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(job.budget)}"
+        hint = f"give --budget {peak} or more, or leave out --plan to solve for this one"
+        raise InfeasibleError(message, minimum_bytes=peak, where=job.options.plan or "", hint=hint)
     return plan
 
 

@@ -75,7 +75,7 @@ class Glue:
         return readers[0] if readers else 0
 
     def _prefix(self, block: Block, statics: tuple[str, ...]) -> str:
-        paths = [self.graph.index[v].path for v in statics]
+        paths = [self.graph.index[v].path for v in statics if self.graph.index[v].kind != "constant"]
         return block.name if paths and all(p.startswith(block.name + ".") for p in paths) else ""
 
     # ---- blocks ------------------------------------------------------------------------------------------------
@@ -266,16 +266,7 @@ class Glue:
             return ""
         block = self.chain.blocks[number]
         prefix = self.prefixes[number]
-        fields = tuple(
-            (
-                self.names[number][v],
-                attribute(
-                    "module",
-                    self.graph.index[v].path.removeprefix(prefix + ".") if prefix else self.graph.index[v].path,
-                ),
-            )
-            for v in values
-        )
+        fields = tuple((self.names[number][v], self._expression(v, prefix)) for v in values)
         key = (self.chain.blocks[number].twin, suffix, fields)
         if key not in self.weights:
             name = self._unique(f"{camel(block)}{suffix}")
@@ -286,6 +277,13 @@ class Glue:
             )
             self.weights[key] = WeightsPart(name, what.format(block.kind or block.name), fields)
         return self.weights[key].name
+
+    def _expression(self, value: str, prefix: str) -> str:
+        """Source of a parameter, buffer or constant on `module`."""
+        v = self.graph.index[value]
+        if v.kind == "constant":
+            return v.path
+        return attribute("module", v.path.removeprefix(prefix + ".") if prefix else v.path)
 
     def _place(self, number: int, part: ClassPart) -> None:
         self.classes.setdefault(part, []).append(number)

@@ -97,11 +97,13 @@ class Names:
     def _statics(self) -> None:
         """Parameters first, so that their names never depend on activations."""
         for value in static_values(self._graph, (*self._block.forward, *self._block.backward)):
-            path = self._graph.index[value].path
-            self._set(value, path.removeprefix(self._prefix + ".") if self._prefix else path)
+            path, kind = self._graph.index[value].path, self._graph.index[value].kind
+            name = path.removeprefix(self._prefix + ".") if self._prefix else path
+            self._set(value, "constant" if kind == "constant" else name)
         for parameter, gradient in self._graph.gradients:
-            if parameter in self._names:
+            if parameter in self._names and gradient not in self._names:
                 self._of[gradient] = parameter
+                self._set(gradient, f"grad_{self._names[parameter]}")
 
     def _outputs(self, op: Op) -> None:
         for name in op.inputs:

@@ -18,6 +18,7 @@ from hiremate_gen.graph.origins import Origins
 from hiremate_gen.graph.profile import Measured
 from hiremate_gen.graph.rewrite import reserve_for_loss, rewrite, split_gradients
 from hiremate_gen.graph.views import same_view, shortened
+from hiremate_gen.graph.workspace import output_bytes
 from hiremate_gen.ir import Graph, Op, Output, Ref, Value
 
 aten = torch.ops.aten
@@ -29,6 +30,7 @@ class Reading:
 
     origins: Origins
     costs: Costs
+    constants: dict[str, str]
     values: dict[str, Value] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     names: dict[fx.Node, str] = field(default_factory=dict)  # node -> value that it stands for
@@ -44,17 +46,19 @@ def build(
     *,
     origins: Origins,
     costs: Costs,
-    constants: tuple[str | None, ...],
+    leaf_constants: tuple[str | None, ...],
+    constants: dict[str, str],
     input_paths: tuple[str, ...],
     device: str,
 ) -> Graph:
     """Read the graph of `trace.Traced`.
 
     `input_paths` is the source text of each flat example input.
-    `constants` has, for each leaf that the model returns, None for a tensor and else its source text.
+    `leaf_constants` has, for each leaf that the model returns, None for a tensor and else its source text;
+    `constants` the source text of tensors that forward makes from Python values.
     Raises UnsupportedError for ops that cannot be planned.
     """
-    reading = Reading(origins, costs)
+    reading = Reading(origins, costs, constants)
     for node in graph_module.graph.nodes:
         if node.op == "placeholder":
             _placeholder(reading, node, input_paths)
@@ -62,7 +66,7 @@ def build(
             raise UnsupportedError(f"the trace holds a tensor of its own ({node.target})")
         elif node.op == "call_function":
             _call(reading, node)
-    return _finish(reading, graph_module, constants, device)
+    return _finish(reading, graph_module, leaf_constants, device)
 
 
 def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...]) -> None:
@@ -71,7 +75,8 @@ def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...]) 
     if isinstance(desc, d.ParamAOTInput):
         kind, path = "parameter", desc.target
     elif isinstance(desc, d.BufferAOTInput):
-        kind, path = "buffer", desc.target
+        made = reading.constants.get(desc.target)
+        kind, path = ("buffer", desc.target) if made is None else ("constant", made)
     elif isinstance(desc, d.PlainAOTInput):
         kind, path = "input", input_paths[desc.idx]
     elif isinstance(desc, d.TangentAOTInput):
@@ -163,6 +168,7 @@ def _outputs(reading: Reading, node: fx.Node, backward: bool, view: bool) -> tup
     tupled = isinstance(value, (tuple, list))
     items: list[Any] = list(value) if tupled else [value]
     used = {n.args[1] for n in node.users if n.target is operator.getitem} if tupled else {0}
+    sizes = () if view else output_bytes(*op_call(node))
     base = reading.values[reading.names[node.args[0]]] if view and isinstance(node.args[0], fx.Node) else None
     outputs: list[str | None] = []
     for index, item in enumerate(items):
@@ -171,7 +177,9 @@ def _outputs(reading: Reading, node: fx.Node, backward: bool, view: bool) -> tup
             continue
         name = f"{node.name}_{index}" if tupled else node.name
         kind = base.kind if base is not None else "gradient" if backward else "activation"
-        reading.values[name] = _value(name, item, kind, base.root if base is not None else name)
+        value = _value(name, item, kind, base.root if base is not None else name)
+        # A kernel may keep more than the fake tensor says: reduced losses keep the storage of all their terms.
+        reading.values[name] = replace(value, bytes=max(value.bytes, sizes[index])) if sizes else value
         outputs.append(name)
     reading.tuples[node] = outputs
     if not tupled:

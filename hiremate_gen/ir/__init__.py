@@ -17,7 +17,7 @@ from hiremate_gen.ir.graph import (
     Value,
 )
 from hiremate_gen.ir.plan import Plan, Segment
-from hiremate_gen.ir.plan_json import dump_plan, load_plan
+from hiremate_gen.ir.plan_json import PlanFile, dump_plan, read_plan
 from hiremate_gen.ir.replay import Moment, Replay, replay
 from hiremate_gen.ir.schedule import Call, Schedule, Step
 
@@ -34,6 +34,7 @@ __all__ = [
     "Origin",
     "Output",
     "Plan",
+    "PlanFile",
     "Ref",
     "Replay",
     "Schedule",
@@ -41,6 +42,6 @@ __all__ = [
     "Step",
     "Value",
     "dump_plan",
-    "load_plan",
+    "read_plan",
     "replay",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
 from hiremate_gen.errors import UsageError
 from hiremate_gen.ir.chain import Chain
@@ -11,22 +13,51 @@ from hiremate_gen.ir.plan import Plan, Segment
 from hiremate_gen.ir.replay import replay
 
 FORMAT = 1
+_HINT = "solve again: leave out --plan, and write a new one with --save-plan"
 
 
-def dump_plan(plan: Plan, chain: Chain, *, budget_bytes: int, sha256: str) -> str:
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan as read, before there is a graph: `way` is how the model was traced, `reserve_bytes` what the self-check
+    found missing in the estimates."""
+
+    way: str
+    reserve_bytes: int
+    budget_bytes: int
+    where: str
+    same_source: bool
+    content: dict[str, Any]
+
+    def plan(self, graph: Graph, chain: Chain) -> Plan:
+        """Raises UsageError when it is a plan of another model."""
+        try:
+            segments = tuple(_segment(row, graph, chain) for row in self.content["segments"])
+            c = self.content
+            plan = Plan(segments, c["strategy"], c["status"], c["lower_bound_s"])
+            _check(plan, graph, chain)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise self._foreign() from error
+        return plan
+
+    def _foreign(self) -> UsageError:
+        what = "is no plan for this model" if self.same_source else "is a plan for another version of the model"
+        return UsageError(what, where=self.where, hint=_HINT)
+
+
+def dump_plan(plan: Plan, chain: Chain, *, budget_bytes: int, reserve_bytes: int, way: str, sha256: str) -> str:
     """Segments with the ops that are not implied; a forward segment is only its block."""
     segments = []
     for segment in plan.segments:
-        block = chain.blocks[segment.block]
-        implied = {"forward": block.forward, "backward": block.backward}.get(segment.phase, ())
-        row: dict[str, object] = {"phase": segment.phase, "block": block.name}
-        if segment.ops != implied:
+        row: dict[str, object] = {"phase": segment.phase, "block": chain.blocks[segment.block].name}
+        if segment.ops != _implied(segment.phase, chain, segment.block):
             row["ops"] = list(segment.ops)
         segments.append(row)
     content = {
         "format": FORMAT,
         "source_sha256": sha256,
+        "trace": way,
         "budget_bytes": budget_bytes,
+        "reserve_bytes": reserve_bytes,
         "strategy": plan.strategy,
         "status": plan.status,
         "lower_bound_s": plan.lower_bound_s,
@@ -35,30 +66,29 @@ def dump_plan(plan: Plan, chain: Chain, *, budget_bytes: int, sha256: str) -> st
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def load_plan(text: str, graph: Graph, chain: Chain, *, where: str, sha256: str) -> Plan:
-    """Raises UsageError when the file is no plan, or one for another source."""
-    hint = "solve again: leave out --plan, and write a new one with --save-plan"
+def read_plan(text: str, *, where: str, sha256: str) -> PlanFile:
+    """Raises UsageError when the file is no plan."""
     try:
         content = json.loads(text)
         if content["format"] != FORMAT:
-            raise UsageError(f"is a plan in format {content['format']}, not {FORMAT}", where=where, hint=hint)
-        blocks = {block.name: number for number, block in enumerate(chain.blocks)}
-        segments = []
-        for row in content["segments"]:
-            number = blocks[row["block"]]
-            block = chain.blocks[number]
-            implied = {"forward": block.forward, "backward": block.backward}.get(row["phase"], ())
-            ops = tuple(row.get("ops", implied))
-            if any(name not in graph.op for name in ops):
-                raise KeyError(row["block"])
-            segments.append(Segment(row["phase"], number, ops))
-        plan = Plan(tuple(segments), content["strategy"], content["status"], content["lower_bound_s"])
-        _check(plan, graph, chain)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if content_of(text).get("source_sha256") not in (None, sha256):
-            raise UsageError("is a plan for another version of the model", where=where, hint=hint) from error
-        raise UsageError("is no plan for this model", where=where, hint=hint) from error
-    return plan
+            raise UsageError(f"is a plan in format {content['format']}, not {FORMAT}", where=where, hint=_HINT)
+        same = content["source_sha256"] == sha256
+        return PlanFile(content["trace"], content["reserve_bytes"], content["budget_bytes"], where, same, content)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError("is no plan", where=where, hint=_HINT) from error
+
+
+def _segment(row: dict[str, Any], graph: Graph, chain: Chain) -> Segment:
+    number = [block.name for block in chain.blocks].index(row["block"])
+    ops = tuple(row.get("ops", _implied(row["phase"], chain, number)))
+    if any(name not in graph.op for name in ops):
+        raise ValueError(row["block"])
+    return Segment(row["phase"], number, ops)
+
+
+def _implied(phase: str, chain: Chain, number: int) -> tuple[str, ...]:
+    block = chain.blocks[number]
+    return {"forward": block.forward, "backward": block.backward}.get(phase, ())
 
 
 def _check(plan: Plan, graph: Graph, chain: Chain) -> None:
@@ -78,12 +108,3 @@ def _check(plan: Plan, graph: Graph, chain: Chain) -> None:
     if order != list(reversed(range(len(blocks)))) or plan.segments[-1].phase != "backward":
         raise ValueError("the backward is not whole")
     replay(graph, plan)
-
-
-def content_of(text: str) -> dict[str, object]:
-    """The JSON object, empty when it is none."""
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}

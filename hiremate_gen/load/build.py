@@ -142,14 +142,24 @@ def _to(leaf: Any, device: str) -> Any:
 
 
 def _fake(leaf: Any, mode: FakeTensorMode) -> Any:
+    """A tensor of `mode`: copy.deepcopy of a fake tensor copies its mode as well, which then is another one."""
+    if isinstance(leaf, FakeTensor) and leaf.fake_mode is not mode:
+        with mode:
+            fresh = torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device)
+        return torch.nn.Parameter(fresh, leaf.requires_grad) if isinstance(leaf, torch.nn.Parameter) else fresh
     return mode.from_tensor(leaf) if isinstance(leaf, torch.Tensor) and not isinstance(leaf, FakeTensor) else leaf
 
 
 def _all_fake(model: torch.nn.Module, mode: FakeTensorMode) -> torch.nn.Module:
-    """Parameters and buffers that escaped the mode (made from numpy, or when the file was imported) join it."""
+    """Parameters, buffers and plain tensors that are not of the mode (made from numpy, when the file was imported, or
+    by copy.deepcopy) join it; what was one tensor stays one."""
+    joined: dict[torch.Tensor, Any] = {}
     for module in model.modules():
-        for table in (module._parameters, module._buffers):
+        for table in (module._parameters, module._buffers, vars(module)):
             for name, tensor in table.items():
-                if tensor is not None and not isinstance(tensor, FakeTensor):
-                    table[name] = _fake(tensor, mode)
+                own = isinstance(tensor, FakeTensor) and tensor.fake_mode is mode
+                if isinstance(tensor, FakeTensor if table is vars(module) else torch.Tensor) and not own:
+                    if tensor not in joined:
+                        joined[tensor] = _fake(tensor, mode)
+                    table[name] = joined[tensor]
     return model

@@ -43,7 +43,7 @@ def _call(graph: Graph, phase: str, block: int, moments: tuple[Moment, ...], unu
         frees = tuple(r for r in moment.frees if r not in unused)
         if phase == "forward":  # the caller gets these, from the last block
             returned = tuple(r for r in frees if r in graph.returned)
-            taken.update(dict.fromkeys(r for r in returned if r not in made))
+            taken.update(dict.fromkeys(r for r in returned if r not in made and r not in writes))
             frees = tuple(r for r in frees if r not in returned)
         for root in _read(graph, moment, unused):
             if root not in made and root not in taken:
@@ -64,7 +64,7 @@ def _call(graph: Graph, phase: str, block: int, moments: tuple[Moment, ...], unu
         phase,
         block,
         tuple(steps),
-        tuple(sorted(taken, key=order.__getitem__)),
+        tuple(sorted(taken, key=lambda r: order[r])),
         tuple(sorted(borrowed, key=order.__getitem__)),
         tuple(made),
         peak,
@@ -80,6 +80,6 @@ def _read(graph: Graph, moment: Moment, unused: frozenset[str]) -> list[str]:
 def _first_use(graph: Graph, moments: tuple[Moment, ...]) -> dict[str, int]:
     order: dict[str, int] = {}
     for moment in moments:
-        for root in graph.reads[moment.op]:
+        for root in (*graph.reads[moment.op], *moment.frees):
             order.setdefault(root, len(order))
     return order

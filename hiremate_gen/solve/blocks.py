@@ -58,7 +58,7 @@ def cuts(net: Net, roots: tuple[str, ...], chain: Chain) -> Cuts:
     n = len(chain.blocks)
 
     def column(names: Iterable[str | None]) -> tuple[int, ...]:
-        return tuple(number[name] if name in number else -1 for name in names)
+        return tuple(number.get(name or "", -1) for name in names)
 
     inputs, outputs = column(b.input for b in chain.blocks), column(b.output for b in chain.blocks)
     grad_outputs, grad_inputs = column(b.grad_output for b in chain.blocks), column(b.grad_input for b in chain.blocks)

@@ -18,7 +18,7 @@ Cell = tuple[npt.NDArray[np.float64], npt.NDArray[np.int16]]  # seconds and choi
 
 @dataclass(slots=True)
 class Table:
-    """Opt(i, l, m, r) for every segment; a choice is an option's index, or their number + j - i for a checkpoint at j."""
+    """Opt(i, l, m, r) for every segment; a choice is an option's index, or their number + j - i to checkpoint at j."""
 
     net: Net
     cut: Cuts

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from hiremate_gen.solve.milp import Answer, Model, optimise
+from hiremate_gen.solve.hush import hush
+from hiremate_gen.solve.milp import Answer, optimise
+from hiremate_gen.solve.model import Model
 
 GAP = 0.002  # of the recomputation
 # Binaries up to which so many budgets are solved, with so many nodes each.
-TIERS = ((60, 24, 400), (400, 6, 60), (800, 3, 30))
+TIERS = ((60, 24, 400), (200, 6, 100), (800, 4, 30))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +68,6 @@ def optimise_all(tasks: Sequence[tuple[Model, Task]], effort: Effort) -> list[An
         nodes = tier(model).nodes
         return optimise(model, task.budget, task.known_s, gap=GAP, nodes=nodes, limit_s=max(left_s, 1.0))
 
+    hush()
     with ThreadPoolExecutor(max(effort.jobs, 1)) as pool:
         return list(pool.map(run, tasks))

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.exact import Effort, Task, choose, optimise_all, tier
 from hiremate_gen.solve.greedy import shrink
-from hiremate_gen.solve.milp import build
+from hiremate_gen.solve.milp import smallest
+from hiremate_gen.solve.model import build
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
 
 LARGE = 1500  # ops from which the greedy on the whole net is left to the DP
-MOST = 100  # forward ops up to which the whole net is a MILP
+SMALL = 200  # binaries up to which the whole net is a MILP: beyond, it cost much and won little
+MOST = 100  # forward ops up to which that MILP is built at all
 BOUNDED = 300  # forward ops up to which each rung gets a lower bound
-ROOM = 0.0005  # of the step's time: a gap that is not worth a MILP
+ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,6 +67,8 @@ def climb(net: Net, seeds: Iterable[Codes], steps: int, effort: Effort) -> Front
             frontier.add(polish(net, start, task.budget, min(share // 2 + 1, 4 * net.n_forward, 300), task.least_s))
     if net.n_forward <= MOST:
         _certify(frontier, effort)
+    least = frontier.points[0]
+    frontier.add(polish(net, least.codes, least.peak, min(moves // 20, 100)))
     return frontier
 
 
@@ -88,8 +92,13 @@ def _starts(frontier: Frontier, rung: int) -> list[Codes]:
 
 
 def _certify(frontier: Frontier, effort: Effort) -> None:
-    """Ask the MILP at the rungs where the lower bound leaves most room."""
+    """Ask the MILP at the rungs where the lower bound leaves most room, and for the smallest peak."""
     model, room_s = build(frontier.net), ROOM * sum(frontier.net.time_s)
+    if len(model.runs) > SMALL:
+        return
+    if effort.left_s > 0:
+        answer = smallest(model, frontier.points[0].peak, nodes=tier(model).nodes, limit_s=effort.left_s)
+        frontier.add(answer.codes if answer.codes is not None else ())
     tasks = choose(_rungs(frontier), tier(model), room_s)
     for answer in optimise_all([(model, task) for task in tasks], effort):
         if answer.codes is not None:

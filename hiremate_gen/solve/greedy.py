@@ -30,13 +30,18 @@ class _Moment:
 
 
 def shrink(
-    net: Net, codes: Codes, budget: int, noise: Noise | None = None, tabu: frozenset[int] = frozenset()
+    net: Net,
+    codes: Codes,
+    budget: int,
+    noise: Noise | None = None,
+    tabu: frozenset[int] = frozenset(),
+    rounds: int | None = None,
 ) -> Codes | None:
     """Add recomputation until the peak is at most `budget` bytes; None when this greedy finds no way.
 
-    Codes in `tabu` are not used.
+    Codes in `tabu` are not used; it gives up after `rounds` drops.
     """
-    for _ in range(8 * net.n_ops):
+    for _ in range(8 * net.n_ops if rounds is None else rounds):
         run = profile(net, codes)
         if run.peak <= budget:
             return net.prune(codes)

@@ -1,254 +1,98 @@
-"""The MILP of a net: which ops run again at which stage (FORMULATION.md, "MILP of a net")."""
+"""The MILP of a net, solved by HiGHS through cvxpy: which ops run again at which stage."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from hiremate_gen.solve.bound import gradients
-from hiremate_gen.solve.net import Codes, Net
+from hiremate_gen.solve.hush import hush
+from hiremate_gen.solve.model import Array, Model
+from hiremate_gen.solve.net import Codes
+
+# A node limit ends in this warning; the replay judges what was found.  Not `catch_warnings`, which threads share.
+warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A schedule (None when there is none or none was found), the proven least seconds, and how HiGHS ended."""
+    """A schedule (None when there is none or none was found), the solver's bound, and how HiGHS ended."""
 
     codes: Codes | None
-    bound_s: float
+    bound: float  # on the objective: seconds for `optimise`, bytes for `smallest`
     status: str
 
 
-@dataclass(slots=True)
-class Rows:
-    """Sparse rows `A x <= b`, collected as triplets."""
-
-    row: list[int]
-    column: list[int]
-    value: list[float]
-    right: list[float]
-
-    def add(self, terms: list[tuple[int, float]], right: float) -> None:
-        at = len(self.right)
-        for column, value in terms:
-            self.row.append(at)
-            self.column.append(column)
-            self.value.append(value)
-        self.right.append(right)
-
-    def matrix(self, columns: int) -> sp.csr_matrix:
-        return sp.csr_matrix((self.value, (self.row, self.column)), shape=(len(self.right), columns))
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Columns: R first (binary), then S and L in [0, 1].  Rows whose right side holds the budget come last."""
-
-    net: Net
-    runs: dict[tuple[int, int], int]  # (stage, op) -> column
-    stages: tuple[tuple[int, ...], ...]
-    columns: int
-    matrix: sp.csr_matrix
-    right: np.ndarray[tuple[int], np.dtype[np.float64]]
-    budget_rows: int  # how many rows, from the end, get the budget added
-
-
-@dataclass(slots=True)
-class _Builder:
-    net: Net
-    stages: list[list[int]]
-    last_use: list[int]  # root -> last stage at which a copy can be of use, -1 for none
-    runs: dict[tuple[int, int], int]
-    kept: dict[tuple[int, int], int]
-    live: dict[tuple[int, int], int]  # (stage, root) -> column of L[t, i, 0]
-    readers: dict[tuple[int, int], list[int]]
-    order: Rows
-    memory: Rows
-
-
-def stages_of(net: Net) -> list[list[int]]:
-    """Backward ops that share a stage: a stage starts with an op that reads forward roots; those after it read none."""
-    groups: list[list[int]] = []
-    for k in range(net.n_forward, net.n_ops):
-        reads = any(0 <= net.producer[r] < net.n_forward and r not in net.held for r in net.reads[k])
-        if reads or not groups or net.block[k] != net.block[k - 1]:
-            groups.append([])
-        groups[-1].append(k)
-    return groups
-
-
-def build(net: Net) -> Model:
-    """The model of a net without its budget: build once, solve for many."""
-    stages = stages_of(net)
-    b = _Builder(net, stages, _last_use(net, stages), {}, {}, {}, {}, Rows([], [], [], []), Rows([], [], [], []))
-    _name_columns(b)
-    columns = _name_lives(b)
-    _lifetimes(b)
-    _forward_memory(b)
-    _stage_memory(b)
-    matrix = sp.vstack([b.order.matrix(columns), b.memory.matrix(columns)], format="csr")
-    right = np.array([*b.order.right, *b.memory.right])
-    return Model(net, b.runs, tuple(tuple(s) for s in stages), columns, matrix, right, len(b.memory.right))
-
-
-def _forward_roots(net: Net) -> list[int]:
-    return [r for r, p in enumerate(net.producer) if 0 <= p < net.n_forward and r not in net.held]
-
-
-def _last_use(net: Net, stages: list[list[int]]) -> list[int]:
-    last = [-1] * len(net.size)
-    for t, ops in enumerate(stages):
-        for k in ops:
-            for r in net.reads[k]:
-                last[r] = t
-    for v in reversed(range(net.n_forward)):
-        if net.recomputable[v]:
-            until = max((last[r] for r in net.writes[v] if r not in net.held), default=-1)
-            for r in net.reads[v]:
-                last[r] = max(last[r], until)
-    return last
-
-
-def _name_columns(b: _Builder) -> None:
-    net = b.net
-    for t, ops in enumerate(b.stages):
-        for v in range(net.n_forward):
-            until = max((b.last_use[r] for r in net.writes[v] if r not in net.held), default=-1)
-            if net.stage_for(ops[0], v) == ops[0] and t <= until:
-                b.runs[t, v] = len(b.runs)
-    for r in _forward_roots(net):
-        for t in range(b.last_use[r] + 1):
-            b.kept[t, r] = len(b.runs) + len(b.kept)
-
-
-def _name_lives(b: _Builder) -> int:
-    columns = len(b.runs) + len(b.kept)
-    readers: list[list[int]] = [[] for _ in b.net.size]
-    for v in range(b.net.n_forward):
-        for r in b.net.reads[v]:
-            readers[r].append(v)
-    for t, r in b.kept:
-        b.readers[t, r] = [v for v in readers[r] if (t, v) in b.runs]
-        b.live[t, r] = columns
-        columns += len(b.readers[t, r]) + 1
-    return columns
-
-
-def _lifetimes(b: _Builder) -> None:
-    """A copy is there when something reads it, and lives until its last reader."""
-    net = b.net
-    for t, ops in enumerate(b.stages):
-        read = {r for k in ops for r in net.reads[k]}
-        for r in _forward_roots(net):
-            if (t, r) not in b.kept:
-                continue
-            first, readers = b.live[t, r], b.readers[t, r]
-            terms = [(first, 1.0), (b.kept[t, r], -1.0)]
-            made = b.runs.get((t, net.producer[r]))
-            b.order.add(terms if made is None else [*terms, (made, -1.0)], 0.0)
-            for j, w in enumerate(readers):
-                b.order.add([(first + j + 1, 1.0), (first + j, -1.0)], 0.0)
-                b.order.add([(b.runs[t, w], 1.0), (first + j, -1.0)], 0.0)
-            end = first + len(readers)
-            if r in read:
-                b.order.add([(end, -1.0)], -1.0)
-            if (t + 1, r) in b.kept:
-                b.order.add([(b.kept[t + 1, r], 1.0), (end, -1.0)], 0.0)
-
-
-def _forward_memory(b: _Builder) -> None:
-    net = b.net
-    last = [-1] * len(net.size)
-    for v in range(net.n_forward):
-        for r in net.reads[v]:
-            last[r] = v
-    fixed = net.base
-    for v in range(net.n_forward):
-        terms, sure = [], fixed + net.out[v] + net.work[v]
-        for r in _forward_roots(net):
-            if net.producer[r] >= v:
-                continue
-            taken = bool(net.inplace[v]) and r == net.inplace[v][0] and last[r] == v
-            if last[r] >= v and not taken:
-                sure += net.size[r]
-            elif (0, r) in b.kept:
-                terms.append((b.kept[0, r], float(net.size[r])))
-        b.memory.add(terms, -float(sure))
-        fixed += sum(net.size[r] for r in net.writes[v] if r in net.held)
-
-
-def _stage_memory(b: _Builder) -> None:
-    net, (during, after) = b.net, gradients(b.net)
-    for t, ops in enumerate(b.stages):
-        roots = [r for r in _forward_roots(net) if (t, r) in b.kept]
-        for v in range(net.n_forward):
-            if (t, v) in b.runs:
-                terms = [(b.runs[t, v], float(net.out[v] + net.work[v]))]
-                terms += [(_live_at(b, t, r, v), float(net.size[r])) for r in roots if net.producer[r] != v]
-                b.memory.add(terms, -float(after[ops[0] - 1]))
-        for at, k in enumerate(ops):
-            needed = {r for later in ops[at:] for r in net.reads[later]}
-            if net.inplace[k] and not any(net.inplace[k][0] in net.reads[later] for later in ops[at + 1 :]):
-                needed.discard(net.inplace[k][0])
-            sure = during[k] + sum(net.size[r] for r in roots if r in needed)
-            following = [r for r in roots if r not in needed and (t + 1, r) in b.kept]
-            b.memory.add([(b.kept[t + 1, r], float(net.size[r])) for r in following], -float(sure))
-
-
-def _live_at(b: _Builder, t: int, r: int, v: int) -> int:
-    """The column that says whether root r is live while op v runs again in stage t."""
-    if b.net.producer[r] > v:
-        return b.kept[t, r]
-    before = sum(w < v for w in b.readers[t, r])
-    taken = bool(b.net.inplace[v]) and r == b.net.inplace[v][0]
-    return b.live[t, r] + before + (1 if taken else 0)
-
-
 def optimise(model: Model, budget: int, most_s: float, *, gap: float, nodes: int, limit_s: float) -> Answer:
-    """The fastest schedule of the model within `budget` bytes that takes at most `most_s` seconds of recomputation."""
-    net, n = model.net, len(model.runs)
+    """The fastest schedule of the model within `budget` bytes that takes at most `most_s` seconds of recomputation.
+
+    `gap` is relative; `nodes` and `limit_s` seconds bound the search.
+    """
+    n = len(model.runs)
     if n == 0:
         return Answer(None, 0.0, "nothing can run again")
+    cost, scale = _cost(model)
+    runs, rest = cp.Variable(n, boolean=True), cp.Variable(model.columns - n, bounds=[0, 1])
+    x = cp.hstack([runs, rest])  # type: ignore[attr-defined]
+    matrix, right, _ = _rows(model, budget)
+    limits = [matrix @ x <= right, cost @ x <= most_s / scale * (1 + 1e-6) + 1e-4]
+    answer = _run(cp.Problem(cp.Minimize(cost @ x), limits), runs, model, gap, nodes, limit_s)
+    return Answer(answer.codes, answer.bound * scale, answer.status)
+
+
+def smallest(model: Model, budget: int, *, nodes: int, limit_s: float) -> Answer:
+    """The schedule of the model with the smallest peak, which is `budget` bytes at most; among those a fast one."""
+    n = len(model.runs)
+    if n == 0:
+        return Answer(None, 0.0, "nothing can run again")
+    cost, _ = _cost(model)
+    runs, rest = cp.Variable(n, boolean=True), cp.Variable(model.columns - n, bounds=[0, 1])
+    saved = cp.Variable(bounds=[0, 1])  # fraction of the budget that the peak stays below it
+    x = cp.hstack([runs, rest])  # type: ignore[attr-defined]
+    matrix, right, whole = _rows(model, budget)
+    problem = cp.Problem(cp.Minimize(1e-3 * (cost @ x) - saved), [matrix @ x + saved * whole <= right])
+    answer = _run(problem, runs, model, 1e-3, nodes, limit_s)
+    return Answer(answer.codes, budget + answer.bound * (budget - model.net.base), answer.status)
+
+
+def _cost(model: Model) -> tuple[Array, float]:
+    """Seconds of each column in units of the step's time, with a tie-break by index; and that time."""
+    net, n = model.net, len(model.runs)
     scale = max(sum(net.time_s), 1e-30)
     cost = np.zeros(model.columns)
     for (_, v), column in model.runs.items():
         cost[column] = net.time_s[v] / scale
-    tie = np.zeros(model.columns)
-    tie[:n] = 1e-7 * (1.0 + np.arange(n)[::-1] / n)
-    right = model.right.copy()
-    right[-model.budget_rows :] += budget
-    weight = np.ones(len(right))
-    weight[-model.budget_rows :] = 100.0 / max(budget - net.base, 1)
-    runs, rest = cp.Variable(n, boolean=True), cp.Variable(model.columns - n, bounds=[0, 1])
-    x = cp.hstack([runs, rest])  # type: ignore[attr-defined]
-    limits = [
-        sp.diags(weight) @ model.matrix @ x <= weight * right,
-        (cost + tie) @ x <= most_s / scale * (1 + 1e-6) + 1e-4,
-    ]
-    problem = cp.Problem(cp.Minimize((cost + tie) @ x), limits)
-    return _run(problem, runs, model, scale, gap, nodes, limit_s)
+    cost[:n] += 1e-7 * (1.0 + np.arange(n)[::-1] / n)
+    return cost, scale
 
 
-def _run(
-    problem: cp.Problem, runs: cp.Variable, model: Model, scale: float, gap: float, nodes: int, limit_s: float
-) -> Answer:
+def _rows(model: Model, budget: int) -> tuple[sp.csr_matrix, Array, Array]:
+    """The rows with memory in percent of what the budget leaves; and what the whole of that is in each row."""
+    memory = slice(len(model.right) - model.budget_rows, None)
+    right, weight, whole = model.right.copy(), np.ones(len(model.right)), np.zeros(len(model.right))
+    right[memory] += budget
+    weight[memory] = 100.0 / max(budget - model.net.base, 1)
+    whole[memory] = 100.0
+    return sp.diags(weight) @ model.matrix, weight * right, whole
+
+
+def _run(problem: cp.Problem, runs: cp.Variable, model: Model, gap: float, nodes: int, limit_s: float) -> Answer:
     options = {
-        "threads": 1, "random_seed": 1, "mip_rel_gap": gap, "mip_abs_gap": gap / 10, "mip_max_nodes": nodes,
-        "time_limit": limit_s, "parallel": "off",
+        "threads": 1, "parallel": "off", "random_seed": 1, "output_flag": False, "time_limit": limit_s,
+        "mip_rel_gap": gap, "mip_abs_gap": gap / 10, "mip_max_nodes": nodes,
     }  # fmt: skip
+    hush()
     try:
-        problem.solve(  # type: ignore[no-untyped-call]
-            solver=cp.HIGHS, highs_options=options
-        )
+        problem.solve(solver=cp.HIGHS, highs_options=options)  # type: ignore[no-untyped-call]
     except (cp.SolverError, ValueError, ArithmeticError) as error:
         return Answer(None, 0.0, f"HiGHS: {error}")
-    stats = problem.solver_stats
-    info = getattr(stats, "extra_stats", None)
-    bound = max(float(getattr(info, "mip_dual_bound", 0.0) or 0.0), 0.0) * scale
+    info = getattr(problem.solver_stats, "extra_stats", None)
+    bound = float(getattr(info, "mip_dual_bound", 0.0) or 0.0)
     if runs.value is None:
-        return Answer(None, bound, problem.status)
+        return Answer(None, bound, str(problem.status))
     stages = [s[0] for s in model.stages]
     codes = [model.net.code(stages[t], v) for (t, v), column in model.runs.items() if runs.value[column] > 0.5]
-    return Answer(model.net.prune(codes), bound, problem.status)
+    return Answer(model.net.prune(codes), bound, str(problem.status))

@@ -9,7 +9,7 @@ from hiremate_gen.solve.blocks import Local
 from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.exact import Effort, Task, choose, optimise_all, tier
 from hiremate_gen.solve.greedy import shrink
-from hiremate_gen.solve.milp import build
+from hiremate_gen.solve.model import build
 from hiremate_gen.solve.net import Codes, Net, Profile, profile
 from hiremate_gen.solve.polish import polish
 

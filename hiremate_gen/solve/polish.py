@@ -8,6 +8,8 @@ from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.takeback import reduce
 
+ROUNDS = 40  # drops that a repair may take: those that need more go in circles
+
 
 def polish(net: Net, codes: Codes, budget: int, moves: int, least_s: float = 0.0) -> Codes:
     """A schedule within `budget` bytes that is no slower than `codes`, which must fit.
@@ -29,7 +31,7 @@ def polish(net: Net, codes: Codes, budget: int, moves: int, least_s: float = 0.0
             return factors.setdefault(root, 1.0 + spread * (2 * rng.random() - 1))
 
         start = net.prune(c for c in best if c not in gone)
-        found = shrink(net, start, budget, noise, gone if rng.random() < 0.7 else frozenset())
+        found = shrink(net, start, budget, noise, gone if rng.random() < 0.7 else frozenset(), ROUNDS)
         if found is None:
             continue
         found = reduce(net, found, budget)

@@ -57,6 +57,11 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
     if kind in (dict, OrderedDict):
         items = ", ".join(f"{key!r}: {text}" for key, text in zip(spec.context, parts, strict=True))
         return f"{{{items}}}".replace("'", '"'), at
-    if pytree.is_namedtuple_class(kind) or (isinstance(kind, type) and kind.__module__ != "builtins"):
-        return f"{(spec.context if pytree.is_namedtuple_class(kind) else kind).__name__}({', '.join(parts)})", at
+    if is_namedtuple(spec):
+        return f"{spec.context.__name__}({', '.join(parts)})", at
     raise UnsupportedError(f"forward returns a {getattr(kind, '__name__', kind)}: return tensors in a tuple or dict")
+
+
+def is_namedtuple(spec: pytree.TreeSpec) -> bool:
+    """Whether the outermost container is a named tuple; its class is then the context."""
+    return not spec.is_leaf() and isinstance(spec.context, type) and pytree.is_namedtuple_class(spec.context)

@@ -11,8 +11,12 @@ from torch._ops import OpOverload
 
 _KEYS = (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd)
 # Under a tracer these take a decomposition written in Python, whatever decompositions are asked for.  Dropout's and
-# batch norm's give the bits of eager (tests/trace/test_kernels.py); interpolation's and these losses' need not.
-_FAMILIES = ("upsample_", "_upsample_", "hardshrink", "softshrink", "multi_margin_loss", "multilabel_margin_loss")
+# batch norm's give the bits of eager (tests/trace/test_kernels.py); interpolation's,
+# these losses' and the recurrent layers' need not.
+_FAMILIES = (
+    *("upsample_", "_upsample_", "hardshrink", "softshrink", "multi_margin_loss", "multilabel_margin_loss"),
+    *("gru", "lstm", "rnn_relu", "rnn_tanh"),
+)
 
 
 @contextmanager
