@@ -224,7 +224,18 @@ def _plan(job: Job, reserve: int) -> Plan:
     budget = job.budget - reserve
     if job.given is not None:
         return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
-    return solve(job.graph, job.chain, budget, time_limit_s=job.options.time_limit_s, report=job.report)
+    try:
+        return solve(job.graph, job.chain, budget, time_limit_s=job.options.time_limit_s, report=job.report)
+    except InfeasibleError as error:
+        if not reserve:
+            raise
+        least = error.minimum_bytes + reserve
+        message = (
+            f"no plan fits {show_bytes(job.budget)}: the step took {show_bytes(reserve)} more than estimated, "
+            f"and with that the smallest budget that works is {least} bytes ({show_bytes(least)})"
+        )
+        hint = f"give --budget {least} or more, or make the batch smaller"
+        raise InfeasibleError(message, minimum_bytes=least, where=error.where, hint=hint) from error
 
 
 def _fitting(plan: Plan, job: Job, reserve: int) -> Plan:

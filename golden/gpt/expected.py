@@ -5,17 +5,18 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    63.7 MiB  (66834513 bytes)
-# peak      63.2 MiB  (66220168 bytes; model.py: 106.2 MiB), in backward of transformer.ln_f..lm_head
-# overhead  +7.6 % of the step
+# budget    61.3 MiB  (64317931 bytes)
+# peak      61.1 MiB  (64057480 bytes; model.py: 102.2 MiB), in backward of transformer.ln_f..lm_head
+#           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
+# overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
 #
 # block                      forward keeps  backward runs again  peak there
-# transformer                257.0 KiB      -                    14.3 MiB
-# transformer.h.0            16.5 MiB       2 of 28 ops          37.1 MiB
-# transformer.h.1            2.5 MiB        5 of 16 ops          45.9 MiB
-# transformer.h.2            10.5 MiB       5 of 28 ops          56.6 MiB
-# transformer.h.3            8.6 MiB        2 of 16 ops          59.4 MiB
-# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops           63.2 MiB
+# transformer                257.0 KiB      -                    10.3 MiB
+# transformer.h.0            10.5 MiB       8 of 28 ops          29.1 MiB
+# transformer.h.1            9.5 MiB        3 of 16 ops          37.8 MiB
+# transformer.h.2            10.5 MiB       8 of 28 ops          49.6 MiB
+# transformer.h.3            9.5 MiB        3 of 16 ops          58.3 MiB
+# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops           61.1 MiB
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -119,52 +120,52 @@ aten = torch.ops.aten
 # ---- block: transformer ----
 
 
-def transformer_forward(lm_head_weight, idx_2, transformer_wpe_weight):
+def transformer_forward(lm_head_weight, idx, transformer_wpe_weight):
     """Forward of transformer."""
     # pos = torch.arange(0, t, dtype=torch.long, device=idx.device)
-    pos_2 = aten.arange.start(
-        0, 128, device=lm_head_weight.device, dtype=torch.int64, pin_memory=False
+    pos = aten.arange.start(
+        0, 128, device=lm_head_weight.device, dtype=torch.int64
     )  # i64[128]
     # tok_emb = self.transformer.wte(idx)
-    tok_emb_2 = aten.embedding(lm_head_weight, idx_2)  # f32[16, 128, 128]
+    tok_emb = aten.embedding(lm_head_weight, idx)  # f32[16, 128, 128]
     # pos_emb = self.transformer.wpe(pos)
-    pos_emb_2 = aten.embedding(transformer_wpe_weight, pos_2)  # f32[128, 128]
+    pos_emb = aten.embedding(transformer_wpe_weight, pos)  # f32[128, 128]
     # x = self.transformer.drop(tok_emb + pos_emb)
-    x_2 = tok_emb_2.add_(pos_emb_2)  # f32[16, 128, 128], in place of tok_emb_2
-    del tok_emb_2, pos_emb_2
+    x = tok_emb.add_(pos_emb)  # f32[16, 128, 128], in place of tok_emb
+    del tok_emb, pos_emb
     out, transformer_drop_mask = aten.native_dropout(
-        x_2, 0.1, True
+        x, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del x_2
-    return pos_2, transformer_drop_mask, out
+    del x
+    return pos, transformer_drop_mask, out
 
 
-def transformer_backward(grad_out, transformer_drop_mask, pos_2, idx_2):
+def transformer_backward(grad_out, transformer_drop_mask, pos, idx):
     """Gradients of transformer."""
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
-    grad_x_2 = aten.native_dropout_backward(
+    grad_x = aten.native_dropout_backward(
         grad_out, transformer_drop_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del grad_out, transformer_drop_mask
-    grad_sum = aten.sum.dim_IntList(grad_x_2, [0], True)  # f32[1, 128, 128]
+    grad_sum = aten.sum.dim_IntList(grad_x, [0], True)  # f32[1, 128, 128]
     # grad of pos_emb = self.transformer.wpe(pos)
     grad_transformer_wpe_weight = aten.embedding_dense_backward(
-        grad_sum.view([128, 128]), pos_2, 128, -1, False
+        grad_sum.view([128, 128]), pos, 128, -1, False
     )  # f32[128, 128]
-    del grad_sum, pos_2
+    del grad_sum, pos
     # grad of tok_emb = self.transformer.wte(idx)
-    grad_lm_head_weight = aten.embedding_dense_backward(
-        grad_x_2, idx_2, 512, -1, False
+    grad_lm_head_weight_2 = aten.embedding_dense_backward(
+        grad_x, idx, 512, -1, False
     )  # f32[512, 128]
-    del grad_x_2
-    return grad_transformer_wpe_weight, grad_lm_head_weight
+    del grad_x
+    return grad_transformer_wpe_weight, grad_lm_head_weight_2
 
 
 # ---- block: transformer.h.0 ----
 
 
 def block_forward(
-    x_2,
+    x,
     ln_1_weight,
     ln_1_bias,
     attn_c_attn_bias,
@@ -181,155 +182,7 @@ def block_forward(
 ):
     """Forward of Block."""
     # x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x_2, [128], ln_1_weight, ln_1_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = torch.addmm(
-        attn_c_attn_bias, ln_1.view([2048, 128]), attn_c_attn_weight.t()
-    )  # f32[2048, 384]
-    # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    clone = aten.clone(
-        attn_c_attn_view_split.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .expand([16, 4, 128, 32]),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    clone_2 = aten.clone(
-        attn_c_attn_view_split_2.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .transpose(-2, -1)
-        .expand([16, 4, 32, 128]),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 32, 128]
-    bmm = torch.bmm(
-        clone.view([64, 128, 32]), clone_2.view([64, 32, 128])
-    )  # f32[64, 128, 128]
-    att_2 = bmm.view([16, 4, 128, 128]) * 0.17677669529663687  # f32[16, 4, 128, 128]
-    del bmm
-    # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    eq = aten.eq.Scalar(aten.alias(attn_mask), 0)  # bool[1, 1, 128, 128]
-    att_3 = att_2.masked_fill_(
-        eq, float("-inf")
-    )  # f32[16, 4, 128, 128], in place of att_2
-    del att_2
-    # att = F.softmax(att, dim=-1)
-    softmax = aten._softmax(att_3, -1, False)  # f32[16, 4, 128, 128]
-    del att_3
-    # att = self.attn_dropout(att)
-    attn_attn_dropout_2, attn_attn_dropout_mask = aten.native_dropout(
-        softmax, 0.1, True
-    )  # f32[16, 4, 128, 128], bool[16, 4, 128, 128]
-    # y = att @ v
-    clone_3 = aten.clone(
-        attn_c_attn_view_split_3.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .expand([16, 4, 128, 32]),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    del (
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-    )
-    bmm_2 = torch.bmm(
-        attn_attn_dropout_2.expand([16, 4, 128, 128]).view([64, 128, 128]),
-        clone_3.view([64, 128, 32]),
-    )  # f32[64, 128, 32]
-    del attn_attn_dropout_2
-    # y = y.transpose(1, 2).contiguous().view(B, T, C)
-    clone_4 = aten.clone(
-        bmm_2.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del bmm_2
-    # return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = torch.addmm(
-        attn_c_proj_bias,
-        clone_4.view([16, 128, 128]).view([2048, 128]),
-        attn_c_proj_weight.t(),
-    )  # f32[2048, 128]
-    attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout_2, attn_resid_dropout_mask = aten.native_dropout(
-        attn_c_proj_view, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj, attn_c_proj_view
-    # x = x + self.attn(self.ln_1(x))
-    x_3 = attn_resid_dropout_2.add_(
-        x_2
-    )  # f32[16, 128, 128], in place of attn_resid_dropout_2
-    del attn_resid_dropout_2
-    # return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_3, [128], ln_2_weight, ln_2_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # x = self.c_fc(x)
-    mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2.view([2048, 128]), mlp_c_fc_weight.t()
-    )  # f32[2048, 512]
-    # x = self.gelu(x)
-    x_5 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    del mlp_c_fc
-    # x = self.c_proj(x)
-    mlp_c_proj = torch.addmm(
-        mlp_c_proj_bias, x_5.view([2048, 512]), mlp_c_proj_weight.t()
-    )  # f32[2048, 128]
-    # return self.dropout(x)
-    x_6 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout_2, mlp_dropout_mask = aten.native_dropout(
-        x_6, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_6
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout_2.add_(x_3)  # f32[16, 128, 128], in place of mlp_dropout_2
-    del mlp_dropout_2
-    return (
-        ln_1,
-        ln_1_mean,
-        ln_1_rstd,
-        clone,
-        clone_2,
-        eq,
-        softmax,
-        attn_attn_dropout_mask,
-        clone_3,
-        clone_4,
-        attn_resid_dropout_mask,
-        x_3,
-        ln_2,
-        ln_2_mean,
-        ln_2_rstd,
-        x_5,
-        mlp_dropout_mask,
-        out,
-    )
-
-
-def block_forward_3(
-    x_2,
-    ln_1_weight,
-    ln_1_bias,
-    attn_c_attn_bias,
-    attn_c_attn_weight,
-    attn_mask,
-    attn_c_proj_bias,
-    attn_c_proj_weight,
-    ln_2_weight,
-    ln_2_bias,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
-    mlp_c_proj_bias,
-    mlp_c_proj_weight,
-):
-    """Forward of Block."""
-    # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(x_2, [128], ln_1_weight, ln_1_bias, 1e-05)[
+    ln_1 = aten.native_layer_norm(x, [128], ln_1_weight, ln_1_bias, 1e-05)[
         0
     ]  # f32[16, 128, 128]
     # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
@@ -343,41 +196,35 @@ def block_forward_3(
         attn_c_attn_view.split(128, 2)
     )
     clone = aten.clone(
-        attn_c_attn_view_split.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .expand([16, 4, 128, 32]),
+        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
         memory_format=torch.contiguous_format,
     )  # f32[16, 4, 128, 32]
     clone_2 = aten.clone(
         attn_c_attn_view_split_2.view([16, 128, 4, 32])
         .transpose(1, 2)
-        .transpose(-2, -1)
-        .expand([16, 4, 32, 128]),
+        .transpose(-2, -1),
         memory_format=torch.contiguous_format,
     )  # f32[16, 4, 32, 128]
     bmm = torch.bmm(
         clone.view([64, 128, 32]), clone_2.view([64, 32, 128])
     )  # f32[64, 128, 128]
-    att_2 = bmm.view([16, 4, 128, 128]) * 0.17677669529663687  # f32[16, 4, 128, 128]
+    att = bmm.view([16, 4, 128, 128]) * 0.17677669529663687  # f32[16, 4, 128, 128]
     del bmm
     # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    eq = aten.eq.Scalar(aten.alias(attn_mask), 0)  # bool[1, 1, 128, 128]
-    att_3 = att_2.masked_fill_(
-        eq, float("-inf")
-    )  # f32[16, 4, 128, 128], in place of att_2
-    del att_2
+    eq = aten.eq.Scalar(attn_mask, 0)  # bool[1, 1, 128, 128]
+    att_2 = att.masked_fill_(eq, float("-inf"))  # f32[16, 4, 128, 128], in place of att
+    del att
     # att = F.softmax(att, dim=-1)
-    softmax = aten._softmax(att_3, -1, False)  # f32[16, 4, 128, 128]
-    del att_3
+    softmax = aten._softmax(att_2, -1, False)  # f32[16, 4, 128, 128]
+    del att_2
     # att = self.attn_dropout(att)
-    attn_attn_dropout_2, attn_attn_dropout_mask = aten.native_dropout(
+    attn_attn_dropout, attn_attn_dropout_mask = aten.native_dropout(
         softmax, 0.1, True
     )  # f32[16, 4, 128, 128], bool[16, 4, 128, 128]
+    del softmax
     # y = att @ v
     clone_3 = aten.clone(
-        attn_c_attn_view_split_3.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .expand([16, 4, 128, 32]),
+        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
         memory_format=torch.contiguous_format,
     )  # f32[16, 4, 128, 32]
     del (
@@ -388,10 +235,9 @@ def block_forward_3(
         attn_c_attn_view_split_3,
     )
     bmm_2 = torch.bmm(
-        attn_attn_dropout_2.expand([16, 4, 128, 128]).view([64, 128, 128]),
-        clone_3.view([64, 128, 32]),
+        attn_attn_dropout.view([64, 128, 128]), clone_3.view([64, 128, 32])
     )  # f32[64, 128, 32]
-    del attn_attn_dropout_2
+    del attn_attn_dropout
     # y = y.transpose(1, 2).contiguous().view(B, T, C)
     clone_4 = aten.clone(
         bmm_2.view([16, 4, 128, 32]).transpose(1, 2),
@@ -400,22 +246,20 @@ def block_forward_3(
     del bmm_2
     # return self.resid_dropout(self.c_proj(y))
     attn_c_proj = torch.addmm(
-        attn_c_proj_bias,
-        clone_4.view([16, 128, 128]).view([2048, 128]),
-        attn_c_proj_weight.t(),
+        attn_c_proj_bias, clone_4.view([2048, 128]), attn_c_proj_weight.t()
     )  # f32[2048, 128]
     attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout_2, attn_resid_dropout_mask = aten.native_dropout(
+    attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
         attn_c_proj_view, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
     del attn_c_proj, attn_c_proj_view
     # x = x + self.attn(self.ln_1(x))
-    x_3 = attn_resid_dropout_2.add_(
-        x_2
-    )  # f32[16, 128, 128], in place of attn_resid_dropout_2
-    del attn_resid_dropout_2
+    x_2 = attn_resid_dropout.add_(
+        x
+    )  # f32[16, 128, 128], in place of attn_resid_dropout
+    del attn_resid_dropout
     # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(x_3, [128], ln_2_weight, ln_2_bias, 1e-05)[
+    ln_2 = aten.native_layer_norm(x_2, [128], ln_2_weight, ln_2_bias, 1e-05)[
         0
     ]  # f32[16, 128, 128]
     # x = self.c_fc(x)
@@ -424,32 +268,31 @@ def block_forward_3(
     )  # f32[2048, 512]
     del ln_2
     # x = self.gelu(x)
-    x_5 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    del mlp_c_fc
+    x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
     # x = self.c_proj(x)
     mlp_c_proj = torch.addmm(
-        mlp_c_proj_bias, x_5.view([2048, 512]), mlp_c_proj_weight.t()
+        mlp_c_proj_bias, x_4.view([2048, 512]), mlp_c_proj_weight.t()
     )  # f32[2048, 128]
-    del x_5
+    del x_4
     # return self.dropout(x)
-    x_6 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout_2, mlp_dropout_mask = aten.native_dropout(
-        x_6, 0.1, True
+    x_5 = mlp_c_proj.view([16, 128, 128])
+    mlp_dropout, mlp_dropout_mask = aten.native_dropout(
+        x_5, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_6
+    del mlp_c_proj, x_5
     # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout_2.add_(x_3)  # f32[16, 128, 128], in place of mlp_dropout_2
-    del mlp_dropout_2
+    out = mlp_dropout.add_(x_2)  # f32[16, 128, 128], in place of mlp_dropout
+    del mlp_dropout
     return (
         clone,
         clone_2,
         eq,
-        softmax,
         attn_attn_dropout_mask,
         clone_3,
         clone_4,
         attn_resid_dropout_mask,
-        x_3,
+        x_2,
+        mlp_c_fc,
         mlp_dropout_mask,
         out,
     )
@@ -458,25 +301,17 @@ def block_forward_3(
 def block_backward(
     grad_out,
     mlp_dropout_mask,
-    x_5,
-    ln_2,
-    x_3,
-    ln_2_mean,
-    ln_2_rstd,
+    mlp_c_fc,
+    x_2,
     attn_resid_dropout_mask,
     clone_4,
-    softmax,
-    attn_attn_dropout_mask,
-    clone_3,
-    eq,
     clone,
     clone_2,
-    ln_1,
-    x_2,
-    ln_1_mean,
-    ln_1_rstd,
+    eq,
+    attn_attn_dropout_mask,
+    clone_3,
+    x,
     mlp_c_proj_weight,
-    mlp_c_fc_bias,
     mlp_c_fc_weight,
     ln_2_weight,
     ln_2_bias,
@@ -487,250 +322,46 @@ def block_backward(
 ):
     """Gradients of Block."""
     # grad of return self.dropout(x)
-    grad_x_6 = aten.native_dropout_backward(
+    grad_x_5 = aten.native_dropout_backward(
         grad_out, mlp_dropout_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del mlp_dropout_mask
     # grad of x = self.c_proj(x)
-    grad_x_6_view = grad_x_6.view([2048, 128])
-    grad_x_5_view = torch.mm(grad_x_6_view, mlp_c_proj_weight.t().t())  # f32[2048, 512]
-    grad_mm = torch.mm(grad_x_6_view.t(), x_5.view([2048, 512]))  # f32[128, 512]
-    del x_5
-    grad_sum = aten.sum.dim_IntList(grad_x_6_view, [0], True)  # f32[1, 128]
-    del grad_x_6, grad_x_6_view
-    # x = self.c_fc(x)
-    ln_2_view = ln_2.view([2048, 128])
-    mlp_c_fc_weight_t = mlp_c_fc_weight.t()
-    mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2_view, mlp_c_fc_weight_t
-    )  # f32[2048, 512], recompute
+    grad_x_5_view = grad_x_5.view([2048, 128])
+    grad_x_4_view = torch.mm(grad_x_5_view, mlp_c_proj_weight)  # f32[2048, 512]
+    # x = self.gelu(x)
+    x_3 = mlp_c_fc.view([16, 128, 512])
+    x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
+    # grad of x = self.c_proj(x)
+    grad_mlp_c_proj_weight = torch.mm(
+        grad_x_5_view.t(), x_4.view([2048, 512])
+    )  # f32[128, 512]
+    del x_4
+    grad_sum = aten.sum.dim_IntList(grad_x_5_view, [0], True)  # f32[1, 128]
+    del grad_x_5, grad_x_5_view
     # grad of x = self.gelu(x)
-    grad_x_4 = aten.gelu_backward(
-        grad_x_5_view.view([16, 128, 512]), mlp_c_fc.view([16, 128, 512])
+    grad_x_3 = aten.gelu_backward(
+        grad_x_4_view.view([16, 128, 512]), x_3
     )  # f32[16, 128, 512]
-    del grad_x_5_view, mlp_c_fc
+    del grad_x_4_view, mlp_c_fc, x_3
     # grad of x = self.c_fc(x)
-    grad_x_4_view = grad_x_4.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_4_view, mlp_c_fc_weight_t.t())  # f32[2048, 128]
-    grad_mm_2 = torch.mm(grad_x_4_view.t(), ln_2_view)  # f32[512, 128]
-    del ln_2, ln_2_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_4_view, [0], True)  # f32[1, 512]
-    del grad_x_4, grad_x_4_view
-    # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_3, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2_view.view([16, 128, 128]),
-        x_3,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        ln_2_weight,
-        ln_2_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_3, ln_2_mean, ln_2_rstd
-    grad_x_3_2 = grad_out.add_(grad_x_3)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_3
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_3_2, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_resid_dropout_mask
-    grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_y_3_view = torch.mm(
-        grad_attn_c_proj_view_view, attn_c_proj_weight.t().t()
-    )  # f32[2048, 128]
-    grad_attn_c_proj_weight_t = torch.mm(
-        grad_attn_c_proj_view_view.t(), clone_4.view([16, 128, 128]).view([2048, 128])
-    )  # f32[128, 128]
-    del clone_4
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # grad of y = att @ v
-    grad_clone = aten.clone(
-        grad_y_3_view.view([16, 128, 128]).view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    del grad_y_3_view
-    # att = self.attn_dropout(att)
-    attn_attn_dropout_2 = aten.native_dropout_backward(
-        softmax, attn_attn_dropout_mask, 1.1111111111111112
-    )  # f32[16, 4, 128, 128], recompute
-    # grad of y = att @ v
-    grad_clone_unsafe_view = grad_clone.view([64, 128, 32])
-    grad_clone_3_unsafe_view = torch.bmm(
-        attn_attn_dropout_2.expand([16, 4, 128, 128])
-        .view([64, 128, 128])
-        .transpose(1, 2),
-        grad_clone_unsafe_view,
-    )  # f32[64, 128, 32]
-    del attn_attn_dropout_2
-    grad_attn_attn_dropout_2_expand_view = torch.bmm(
-        grad_clone_unsafe_view, clone_3.view([64, 128, 32]).transpose(1, 2)
-    )  # f32[64, 128, 128]
-    del grad_clone, grad_clone_unsafe_view, clone_3
-    # grad of att = self.attn_dropout(att)
-    grad_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout_2_expand_view.view([16, 4, 128, 128]),
-        attn_attn_dropout_mask,
-        1.1111111111111112,
-    )  # f32[16, 4, 128, 128]
-    del grad_attn_attn_dropout_2_expand_view, attn_attn_dropout_mask
-    # grad of att = F.softmax(att, dim=-1)
-    grad_att_3 = aten._softmax_backward_data(
-        grad_softmax, softmax, -1, torch.float32
-    )  # f32[16, 4, 128, 128]
-    del grad_softmax, softmax
-    # grad of att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    grad_att_2 = grad_att_3.masked_fill_(
-        eq, 0
-    )  # f32[16, 4, 128, 128], in place of grad_att_3
-    del grad_att_3, eq
-    # grad of att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    grad_bmm_view = grad_att_2.mul_(
-        0.17677669529663687
-    )  # f32[16, 4, 128, 128], in place of grad_att_2
-    del grad_att_2
-    grad_bmm_view_view = grad_bmm_view.view([64, 128, 128])
-    grad_clone_2_unsafe_view = torch.bmm(
-        clone.view([64, 128, 32]).transpose(1, 2), grad_bmm_view_view
-    )  # f32[64, 32, 128]
-    del clone
-    grad_clone_unsafe_view_2 = torch.bmm(
-        grad_bmm_view_view, clone_2.view([64, 32, 128]).transpose(1, 2)
-    )  # f32[64, 128, 32]
-    del grad_bmm_view, grad_bmm_view_view, clone_2
-    # grad of v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-    grad_clone_2 = aten.clone(
-        grad_clone_3_unsafe_view.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del grad_clone_3_unsafe_view
-    # grad of q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-    grad_clone_3 = aten.clone(
-        grad_clone_unsafe_view_2.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del grad_clone_unsafe_view_2
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
-        [
-            grad_clone_3.view([16, 128, 128]),
-            grad_clone_2_unsafe_view.view([16, 4, 32, 128])
-            .transpose(-2, -1)
-            .transpose(1, 2)
-            .view([16, 128, 128]),
-            grad_clone_2.view([16, 128, 128]),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(
-        grad_cat_view, attn_c_attn_weight.t().t()
-    )  # f32[2048, 128]
-    grad_mm_3 = torch.mm(grad_cat_view.t(), ln_1.view([2048, 128]))  # f32[384, 128]
-    del ln_1
-    grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
-    del grad_cat, grad_cat_view
-    # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_2, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1_view.view([16, 128, 128]),
-        x_2,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        ln_1_weight,
-        ln_1_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x_2, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_3_2.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_x_3_2
-    del grad_x_3_2, grad_x_2
-    return (
-        grad_x,
-        grad_ln_1_weight,
-        grad_ln_1_bias,
-        grad_mm_3.t().t(),
-        grad_sum_4.view([384]),
-        grad_attn_c_proj_weight_t.t().t(),
-        grad_sum_3.view([128]),
-        grad_ln_2_weight,
-        grad_ln_2_bias,
-        grad_mm_2.t().t(),
-        grad_sum_2.view([512]),
-        grad_mm.t().t(),
-        grad_sum.view([128]),
-    )
-
-
-def block_backward_3(
-    grad_out,
-    mlp_dropout_mask,
-    x_3,
-    attn_resid_dropout_mask,
-    clone_4,
-    softmax,
-    attn_attn_dropout_mask,
-    clone_3,
-    eq,
-    clone,
-    clone_2,
-    x_2,
-    mlp_c_proj_weight,
-    ln_2_weight,
-    ln_2_bias,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
-    attn_c_proj_weight,
-    attn_c_attn_weight,
-    ln_1_weight,
-    ln_1_bias,
-):
-    """Gradients of Block."""
-    # grad of return self.dropout(x)
-    grad_x_6 = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of x = self.c_proj(x)
-    grad_x_6_view = grad_x_6.view([2048, 128])
-    grad_x_5_view = torch.mm(grad_x_6_view, mlp_c_proj_weight.t().t())  # f32[2048, 512]
+    grad_x_3_view = grad_x_3.view([2048, 512])
+    grad_ln_2_view = torch.mm(grad_x_3_view, mlp_c_fc_weight)  # f32[2048, 128]
     # return x + self.mlp(self.ln_2(x))
     ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_3, [128], ln_2_weight, ln_2_bias, 1e-05
+        x_2, [128], ln_2_weight, ln_2_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # x = self.c_fc(x)
-    ln_2_view = ln_2.view([2048, 128])
-    mlp_c_fc_weight_t = mlp_c_fc_weight.t()
-    mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2_view, mlp_c_fc_weight_t
-    )  # f32[2048, 512], recompute
-    # x = self.gelu(x)
-    x_4 = mlp_c_fc.view([16, 128, 512])
-    x_5 = aten.gelu(x_4)  # f32[16, 128, 512], recompute
-    # grad of x = self.c_proj(x)
-    grad_mm = torch.mm(grad_x_6_view.t(), x_5.view([2048, 512]))  # f32[128, 512]
-    del x_5
-    grad_sum = aten.sum.dim_IntList(grad_x_6_view, [0], True)  # f32[1, 128]
-    del grad_x_6, grad_x_6_view
-    # grad of x = self.gelu(x)
-    grad_x_4 = aten.gelu_backward(
-        grad_x_5_view.view([16, 128, 512]), x_4
-    )  # f32[16, 128, 512]
-    del grad_x_5_view, mlp_c_fc, x_4
     # grad of x = self.c_fc(x)
-    grad_x_4_view = grad_x_4.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_4_view, mlp_c_fc_weight_t.t())  # f32[2048, 128]
-    grad_mm_2 = torch.mm(grad_x_4_view.t(), ln_2_view)  # f32[512, 128]
-    del ln_2, ln_2_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_4_view, [0], True)  # f32[1, 512]
-    del grad_x_4, grad_x_4_view
+    grad_mlp_c_fc_weight = torch.mm(
+        grad_x_3_view.t(), ln_2.view([2048, 128])
+    )  # f32[512, 128]
+    del ln_2
+    grad_sum_2 = aten.sum.dim_IntList(grad_x_3_view, [0], True)  # f32[1, 512]
+    del grad_x_3, grad_x_3_view
     # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_3, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
+    grad_x_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
         grad_ln_2_view.view([16, 128, 128]),
-        x_3,
+        x_2,
         [128],
         ln_2_mean,
         ln_2_rstd,
@@ -738,20 +369,20 @@ def block_backward_3(
         ln_2_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_3, ln_2_mean, ln_2_rstd
-    grad_x_3_2 = grad_out.add_(grad_x_3)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_3
+    del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
+    grad_x_2_2 = grad_out.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_out
+    del grad_out, grad_x_2
     # grad of return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_3_2, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_2_2, attn_resid_dropout_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_y_3_view = torch.mm(
-        grad_attn_c_proj_view_view, attn_c_proj_weight.t().t()
+    grad_clone_4_view = torch.mm(
+        grad_attn_c_proj_view_view, attn_c_proj_weight
     )  # f32[2048, 128]
-    grad_attn_c_proj_weight_t = torch.mm(
-        grad_attn_c_proj_view_view.t(), clone_4.view([16, 128, 128]).view([2048, 128])
+    grad_attn_c_proj_weight = torch.mm(
+        grad_attn_c_proj_view_view.t(), clone_4.view([2048, 128])
     )  # f32[128, 128]
     del clone_4
     grad_sum_3 = aten.sum.dim_IntList(
@@ -760,58 +391,73 @@ def block_backward_3(
     del grad_attn_c_proj_view, grad_attn_c_proj_view_view
     # grad of y = att @ v
     grad_clone = aten.clone(
-        grad_y_3_view.view([16, 128, 128]).view([16, 128, 4, 32]).transpose(1, 2),
+        grad_clone_4_view.view([16, 128, 4, 32]).transpose(1, 2),
         memory_format=torch.contiguous_format,
     )  # f32[16, 4, 128, 32]
-    del grad_y_3_view
+    del grad_clone_4_view
+    # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    clone_unsafe_view = clone.view([64, 128, 32])
+    clone_2_unsafe_view = clone_2.view([64, 32, 128])
+    bmm = torch.bmm(
+        clone_unsafe_view, clone_2_unsafe_view
+    )  # f32[64, 128, 128], recompute
+    att = (
+        bmm.view([16, 4, 128, 128]) * 0.17677669529663687
+    )  # f32[16, 4, 128, 128], recompute
+    del bmm
+    # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    att_2 = att.masked_fill_(
+        eq, float("-inf")
+    )  # f32[16, 4, 128, 128], recompute, in place of att
+    del att
+    # att = F.softmax(att, dim=-1)
+    softmax = aten._softmax(att_2, -1, False)  # f32[16, 4, 128, 128], recompute
+    del att_2
     # att = self.attn_dropout(att)
-    attn_attn_dropout_2 = aten.native_dropout_backward(
+    attn_attn_dropout = aten.native_dropout_backward(
         softmax, attn_attn_dropout_mask, 1.1111111111111112
     )  # f32[16, 4, 128, 128], recompute
     # grad of y = att @ v
     grad_clone_unsafe_view = grad_clone.view([64, 128, 32])
     grad_clone_3_unsafe_view = torch.bmm(
-        attn_attn_dropout_2.expand([16, 4, 128, 128])
-        .view([64, 128, 128])
-        .transpose(1, 2),
-        grad_clone_unsafe_view,
+        attn_attn_dropout.view([64, 128, 128]).transpose(1, 2), grad_clone_unsafe_view
     )  # f32[64, 128, 32]
-    del attn_attn_dropout_2
-    grad_attn_attn_dropout_2_expand_view = torch.bmm(
+    del attn_attn_dropout
+    grad_attn_attn_dropout_view = torch.bmm(
         grad_clone_unsafe_view, clone_3.view([64, 128, 32]).transpose(1, 2)
     )  # f32[64, 128, 128]
     del grad_clone, grad_clone_unsafe_view, clone_3
     # grad of att = self.attn_dropout(att)
     grad_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout_2_expand_view.view([16, 4, 128, 128]),
+        grad_attn_attn_dropout_view.view([16, 4, 128, 128]),
         attn_attn_dropout_mask,
         1.1111111111111112,
     )  # f32[16, 4, 128, 128]
-    del grad_attn_attn_dropout_2_expand_view, attn_attn_dropout_mask
+    del grad_attn_attn_dropout_view, attn_attn_dropout_mask
     # grad of att = F.softmax(att, dim=-1)
-    grad_att_3 = aten._softmax_backward_data(
+    grad_att_2 = aten._softmax_backward_data(
         grad_softmax, softmax, -1, torch.float32
     )  # f32[16, 4, 128, 128]
     del grad_softmax, softmax
     # grad of att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    grad_att_2 = grad_att_3.masked_fill_(
+    grad_att = grad_att_2.masked_fill_(
         eq, 0
-    )  # f32[16, 4, 128, 128], in place of grad_att_3
-    del grad_att_3, eq
-    # grad of att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    grad_bmm_view = grad_att_2.mul_(
-        0.17677669529663687
     )  # f32[16, 4, 128, 128], in place of grad_att_2
-    del grad_att_2
+    del grad_att_2, eq
+    # grad of att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    grad_bmm_view = grad_att.mul_(
+        0.17677669529663687
+    )  # f32[16, 4, 128, 128], in place of grad_att
+    del grad_att
     grad_bmm_view_view = grad_bmm_view.view([64, 128, 128])
     grad_clone_2_unsafe_view = torch.bmm(
-        clone.view([64, 128, 32]).transpose(1, 2), grad_bmm_view_view
+        clone_unsafe_view.transpose(1, 2), grad_bmm_view_view
     )  # f32[64, 32, 128]
-    del clone
+    del clone, clone_unsafe_view
     grad_clone_unsafe_view_2 = torch.bmm(
-        grad_bmm_view_view, clone_2.view([64, 32, 128]).transpose(1, 2)
+        grad_bmm_view_view, clone_2_unsafe_view.transpose(1, 2)
     )  # f32[64, 128, 32]
-    del grad_bmm_view, grad_bmm_view_view, clone_2
+    del grad_bmm_view, grad_bmm_view_view, clone_2, clone_2_unsafe_view
     # grad of v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
     grad_clone_2 = aten.clone(
         grad_clone_3_unsafe_view.view([16, 4, 128, 32]).transpose(1, 2),
@@ -838,22 +484,22 @@ def block_backward_3(
     )  # f32[16, 128, 384]
     del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
     grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(
-        grad_cat_view, attn_c_attn_weight.t().t()
-    )  # f32[2048, 128]
+    grad_ln_1_view = torch.mm(grad_cat_view, attn_c_attn_weight)  # f32[2048, 128]
     # x = x + self.attn(self.ln_1(x))
     ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x_2, [128], ln_1_weight, ln_1_bias, 1e-05
+        x, [128], ln_1_weight, ln_1_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_mm_3 = torch.mm(grad_cat_view.t(), ln_1.view([2048, 128]))  # f32[384, 128]
+    grad_attn_c_attn_weight = torch.mm(
+        grad_cat_view.t(), ln_1.view([2048, 128])
+    )  # f32[384, 128]
     del ln_1
     grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
     del grad_cat, grad_cat_view
     # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_2, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
+    grad_x_4, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
         grad_ln_1_view.view([16, 128, 128]),
-        x_2,
+        x,
         [128],
         ln_1_mean,
         ln_1_rstd,
@@ -861,22 +507,22 @@ def block_backward_3(
         ln_1_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x_2, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_3_2.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_x_3_2
-    del grad_x_3_2, grad_x_2
+    del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
+    grad_x = grad_x_2_2.add_(grad_x_4)  # f32[16, 128, 128], in place of grad_x_2_2
+    del grad_x_2_2, grad_x_4
     return (
         grad_x,
         grad_ln_1_weight,
         grad_ln_1_bias,
-        grad_mm_3.t().t(),
+        grad_attn_c_attn_weight,
         grad_sum_4.view([384]),
-        grad_attn_c_proj_weight_t.t().t(),
+        grad_attn_c_proj_weight,
         grad_sum_3.view([128]),
         grad_ln_2_weight,
         grad_ln_2_bias,
-        grad_mm_2.t().t(),
+        grad_mlp_c_fc_weight,
         grad_sum_2.view([512]),
-        grad_mm.t().t(),
+        grad_mlp_c_proj_weight,
         grad_sum.view([128]),
     )
 
@@ -885,7 +531,7 @@ def block_backward_3(
 
 
 def block_forward_2(
-    x_2,
+    x,
     ln_1_weight,
     ln_1_bias,
     attn_c_attn_bias,
@@ -901,7 +547,7 @@ def block_forward_2(
 ):
     """Forward of Block."""
     # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(x_2, [128], ln_1_weight, ln_1_bias, 1e-05)[
+    ln_1 = aten.native_layer_norm(x, [128], ln_1_weight, ln_1_bias, 1e-05)[
         0
     ]  # f32[16, 128, 128]
     # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
@@ -921,31 +567,22 @@ def block_forward_2(
         0.0,
         True,
     )  # f32[16, 4, 128, 32], f32[16, 4, 128]
-    del (
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-    )
     # return self.resid_dropout(self.c_proj(y))
     attn_c_proj = torch.addmm(
-        attn_c_proj_bias,
-        attn.transpose(1, 2).view([16, 128, 128]).view([2048, 128]),
-        attn_c_proj_weight.t(),
+        attn_c_proj_bias, attn.transpose(1, 2).view([2048, 128]), attn_c_proj_weight.t()
     )  # f32[2048, 128]
     attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout_2, attn_resid_dropout_mask = aten.native_dropout(
+    attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
         attn_c_proj_view, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
     del attn_c_proj, attn_c_proj_view
     # x = x + self.attn(self.ln_1(x))
-    x_3 = attn_resid_dropout_2.add_(
-        x_2
-    )  # f32[16, 128, 128], in place of attn_resid_dropout_2
-    del attn_resid_dropout_2
+    x_2 = attn_resid_dropout.add_(
+        x
+    )  # f32[16, 128, 128], in place of attn_resid_dropout
+    del attn_resid_dropout
     # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(x_3, [128], ln_2_weight, ln_2_bias, 1e-05)[
+    ln_2 = aten.native_layer_norm(x_2, [128], ln_2_weight, ln_2_bias, 1e-05)[
         0
     ]  # f32[16, 128, 128]
     # x = self.c_fc(x)
@@ -954,120 +591,28 @@ def block_forward_2(
     )  # f32[2048, 512]
     del ln_2
     # x = self.gelu(x)
-    x_5 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    del mlp_c_fc
+    x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
     # x = self.c_proj(x)
     mlp_c_proj = torch.addmm(
-        mlp_c_proj_bias, x_5.view([2048, 512]), mlp_c_proj_weight.t()
+        mlp_c_proj_bias, x_4.view([2048, 512]), mlp_c_proj_weight.t()
     )  # f32[2048, 128]
-    del x_5
+    del x_4
     # return self.dropout(x)
-    x_6 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout_2, mlp_dropout_mask = aten.native_dropout(
-        x_6, 0.1, True
+    x_5 = mlp_c_proj.view([16, 128, 128])
+    mlp_dropout, mlp_dropout_mask = aten.native_dropout(
+        x_5, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_6
+    del mlp_c_proj, x_5
     # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout_2.add_(x_3)  # f32[16, 128, 128], in place of mlp_dropout_2
-    del mlp_dropout_2
-    return attn, attn_logsumexp, attn_resid_dropout_mask, x_3, mlp_dropout_mask, out
-
-
-def block_forward_4(
-    x_2,
-    ln_1_weight,
-    ln_1_bias,
-    attn_c_attn_bias,
-    attn_c_attn_weight,
-    attn_c_proj_bias,
-    attn_c_proj_weight,
-    ln_2_weight,
-    ln_2_bias,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
-    mlp_c_proj_bias,
-    mlp_c_proj_weight,
-):
-    """Forward of Block."""
-    # x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x_2, [128], ln_1_weight, ln_1_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = torch.addmm(
-        attn_c_attn_bias, ln_1.view([2048, 128]), attn_c_attn_weight.t()
-    )  # f32[2048, 384]
-    # y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    attn, attn_logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128]
-    del (
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-    )
-    # return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = torch.addmm(
-        attn_c_proj_bias,
-        attn.transpose(1, 2).view([16, 128, 128]).view([2048, 128]),
-        attn_c_proj_weight.t(),
-    )  # f32[2048, 128]
-    attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout_2, attn_resid_dropout_mask = aten.native_dropout(
-        attn_c_proj_view, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj, attn_c_proj_view
-    # x = x + self.attn(self.ln_1(x))
-    x_3 = attn_resid_dropout_2.add_(
-        x_2
-    )  # f32[16, 128, 128], in place of attn_resid_dropout_2
-    del attn_resid_dropout_2
-    # return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_3, [128], ln_2_weight, ln_2_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # x = self.c_fc(x)
-    mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2.view([2048, 128]), mlp_c_fc_weight.t()
-    )  # f32[2048, 512]
-    # x = self.gelu(x)
-    x_5 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    del mlp_c_fc
-    # x = self.c_proj(x)
-    mlp_c_proj = torch.addmm(
-        mlp_c_proj_bias, x_5.view([2048, 512]), mlp_c_proj_weight.t()
-    )  # f32[2048, 128]
-    # return self.dropout(x)
-    x_6 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout_2, mlp_dropout_mask = aten.native_dropout(
-        x_6, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_6
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout_2.add_(x_3)  # f32[16, 128, 128], in place of mlp_dropout_2
-    del mlp_dropout_2
+    out = mlp_dropout.add_(x_2)  # f32[16, 128, 128], in place of mlp_dropout
+    del mlp_dropout
     return (
-        ln_1,
-        ln_1_mean,
-        ln_1_rstd,
+        attn_c_attn,
         attn,
         attn_logsumexp,
         attn_resid_dropout_mask,
-        x_3,
-        ln_2,
-        ln_2_mean,
-        ln_2_rstd,
-        x_5,
+        x_2,
+        mlp_c_fc,
         mlp_dropout_mask,
         out,
     )
@@ -1076,65 +621,64 @@ def block_forward_4(
 def block_backward_2(
     grad_out,
     mlp_dropout_mask,
-    x_3,
-    attn_resid_dropout_mask,
+    mlp_c_fc,
     x_2,
+    attn_resid_dropout_mask,
     attn,
+    attn_c_attn,
     attn_logsumexp,
+    x,
     mlp_c_proj_weight,
+    mlp_c_fc_weight,
     ln_2_weight,
     ln_2_bias,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
     attn_c_proj_weight,
+    attn_c_attn_weight,
     ln_1_weight,
     ln_1_bias,
-    attn_c_attn_bias,
-    attn_c_attn_weight,
 ):
     """Gradients of Block."""
     # grad of return self.dropout(x)
-    grad_x_6 = aten.native_dropout_backward(
+    grad_x_5 = aten.native_dropout_backward(
         grad_out, mlp_dropout_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del mlp_dropout_mask
     # grad of x = self.c_proj(x)
-    grad_x_6_view = grad_x_6.view([2048, 128])
-    grad_x_5_view = torch.mm(grad_x_6_view, mlp_c_proj_weight.t().t())  # f32[2048, 512]
+    grad_x_5_view = grad_x_5.view([2048, 128])
+    grad_x_4_view = torch.mm(grad_x_5_view, mlp_c_proj_weight)  # f32[2048, 512]
+    # x = self.gelu(x)
+    x_3 = mlp_c_fc.view([16, 128, 512])
+    x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
+    # grad of x = self.c_proj(x)
+    grad_mlp_c_proj_weight = torch.mm(
+        grad_x_5_view.t(), x_4.view([2048, 512])
+    )  # f32[128, 512]
+    del x_4
+    grad_sum = aten.sum.dim_IntList(grad_x_5_view, [0], True)  # f32[1, 128]
+    del grad_x_5, grad_x_5_view
+    # grad of x = self.gelu(x)
+    grad_x_3 = aten.gelu_backward(
+        grad_x_4_view.view([16, 128, 512]), x_3
+    )  # f32[16, 128, 512]
+    del grad_x_4_view, mlp_c_fc, x_3
+    # grad of x = self.c_fc(x)
+    grad_x_3_view = grad_x_3.view([2048, 512])
+    grad_ln_2_view = torch.mm(grad_x_3_view, mlp_c_fc_weight)  # f32[2048, 128]
     # return x + self.mlp(self.ln_2(x))
     ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_3, [128], ln_2_weight, ln_2_bias, 1e-05
+        x_2, [128], ln_2_weight, ln_2_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # x = self.c_fc(x)
-    ln_2_view = ln_2.view([2048, 128])
-    mlp_c_fc_weight_t = mlp_c_fc_weight.t()
-    mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2_view, mlp_c_fc_weight_t
-    )  # f32[2048, 512], recompute
-    # x = self.gelu(x)
-    x_4 = mlp_c_fc.view([16, 128, 512])
-    x_5 = aten.gelu(x_4)  # f32[16, 128, 512], recompute
-    # grad of x = self.c_proj(x)
-    grad_mm = torch.mm(grad_x_6_view.t(), x_5.view([2048, 512]))  # f32[128, 512]
-    del x_5
-    grad_sum = aten.sum.dim_IntList(grad_x_6_view, [0], True)  # f32[1, 128]
-    del grad_x_6, grad_x_6_view
-    # grad of x = self.gelu(x)
-    grad_x_4 = aten.gelu_backward(
-        grad_x_5_view.view([16, 128, 512]), x_4
-    )  # f32[16, 128, 512]
-    del grad_x_5_view, mlp_c_fc, x_4
     # grad of x = self.c_fc(x)
-    grad_x_4_view = grad_x_4.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_4_view, mlp_c_fc_weight_t.t())  # f32[2048, 128]
-    grad_mm_2 = torch.mm(grad_x_4_view.t(), ln_2_view)  # f32[512, 128]
-    del ln_2, ln_2_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_4_view, [0], True)  # f32[1, 512]
-    del grad_x_4, grad_x_4_view
+    grad_mlp_c_fc_weight = torch.mm(
+        grad_x_3_view.t(), ln_2.view([2048, 128])
+    )  # f32[512, 128]
+    del ln_2
+    grad_sum_2 = aten.sum.dim_IntList(grad_x_3_view, [0], True)  # f32[1, 512]
+    del grad_x_3, grad_x_3_view
     # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_3, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
+    grad_x_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
         grad_ln_2_view.view([16, 128, 128]),
-        x_3,
+        x_2,
         [128],
         ln_2_mean,
         ln_2_rstd,
@@ -1142,84 +686,77 @@ def block_backward_2(
         ln_2_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_3, ln_2_mean, ln_2_rstd
-    grad_x_3_2 = grad_out.add_(grad_x_3)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_3
+    del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
+    grad_x_2_2 = grad_out.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_out
+    del grad_out, grad_x_2
     # grad of return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_3_2, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_2_2, attn_resid_dropout_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_y_2_view = torch.mm(
-        grad_attn_c_proj_view_view, attn_c_proj_weight.t().t()
+    grad_attn_transpose_view = torch.mm(
+        grad_attn_c_proj_view_view, attn_c_proj_weight
     )  # f32[2048, 128]
+    grad_attn_c_proj_weight = torch.mm(
+        grad_attn_c_proj_view_view.t(), attn.transpose(1, 2).view([2048, 128])
+    )  # f32[128, 128]
+    grad_sum_3 = aten.sum.dim_IntList(
+        grad_attn_c_proj_view_view, [0], True
+    )  # f32[1, 128]
+    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
+    # grad of y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
+    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
+    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
+        attn_c_attn_view.split(128, 2)
+    )
+    grad_q, grad_k, grad_v = aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        grad_attn_transpose_view.view([16, 128, 4, 32]).transpose(1, 2),
+        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
+        attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
+        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
+        attn,
+        attn_logsumexp,
+        0.0,
+        True,
+    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
+    del (
+        grad_attn_transpose_view,
+        attn_c_attn,
+        attn_c_attn_view,
+        attn_c_attn_view_split,
+        attn_c_attn_view_split_2,
+        attn_c_attn_view_split_3,
+        attn,
+        attn_logsumexp,
+    )
+    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    grad_cat = torch.cat(
+        [
+            grad_q.transpose(1, 2).view([16, 128, 128]),
+            grad_k.transpose(1, 2).view([16, 128, 128]),
+            grad_v.transpose(1, 2).view([16, 128, 128]),
+        ],
+        2,
+    )  # f32[16, 128, 384]
+    del grad_q, grad_k, grad_v
+    grad_cat_view = grad_cat.view([2048, 384])
+    grad_ln_1_view = torch.mm(grad_cat_view, attn_c_attn_weight)  # f32[2048, 128]
     # x = x + self.attn(self.ln_1(x))
     ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x_2, [128], ln_1_weight, ln_1_bias, 1e-05
+        x, [128], ln_1_weight, ln_1_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    ln_1_view = ln_1.view([2048, 128])
-    attn_c_attn_weight_t = attn_c_attn_weight.t()
-    attn_c_attn = torch.addmm(
-        attn_c_attn_bias, ln_1_view, attn_c_attn_weight_t
-    )  # f32[2048, 384], recompute
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_weight_t = torch.mm(
-        grad_attn_c_proj_view_view.t(),
-        attn.transpose(1, 2).view([16, 128, 128]).view([2048, 128]),
-    )  # f32[128, 128]
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # grad of y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    grad_q_2, grad_k_2, grad_v_2 = (
-        aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_y_2_view.view([16, 128, 128]).view([16, 128, 4, 32]).transpose(1, 2),
-            attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-            attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-            attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-            attn,
-            attn_logsumexp,
-            0.0,
-            True,
-        )
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
-    del (
-        grad_y_2_view,
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-        attn,
-        attn_logsumexp,
-    )
     # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
-        [
-            grad_q_2.transpose(1, 2).view([16, 128, 128]),
-            grad_k_2.transpose(1, 2).view([16, 128, 128]),
-            grad_v_2.transpose(1, 2).view([16, 128, 128]),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_q_2, grad_k_2, grad_v_2
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(grad_cat_view, attn_c_attn_weight_t.t())  # f32[2048, 128]
-    grad_mm_3 = torch.mm(grad_cat_view.t(), ln_1_view)  # f32[384, 128]
-    del ln_1, ln_1_view
+    grad_attn_c_attn_weight = torch.mm(
+        grad_cat_view.t(), ln_1.view([2048, 128])
+    )  # f32[384, 128]
+    del ln_1
     grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
     del grad_cat, grad_cat_view
     # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_2, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
+    grad_x_4, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
         grad_ln_1_view.view([16, 128, 128]),
-        x_2,
+        x,
         [128],
         ln_1_mean,
         ln_1_rstd,
@@ -1227,190 +764,22 @@ def block_backward_2(
         ln_1_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x_2, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_3_2.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_x_3_2
-    del grad_x_3_2, grad_x_2
+    del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
+    grad_x = grad_x_2_2.add_(grad_x_4)  # f32[16, 128, 128], in place of grad_x_2_2
+    del grad_x_2_2, grad_x_4
     return (
         grad_x,
         grad_ln_1_weight,
         grad_ln_1_bias,
-        grad_mm_3.t().t(),
+        grad_attn_c_attn_weight,
         grad_sum_4.view([384]),
-        grad_attn_c_proj_weight_t.t().t(),
+        grad_attn_c_proj_weight,
         grad_sum_3.view([128]),
         grad_ln_2_weight,
         grad_ln_2_bias,
-        grad_mm_2.t().t(),
+        grad_mlp_c_fc_weight,
         grad_sum_2.view([512]),
-        grad_mm.t().t(),
-        grad_sum.view([128]),
-    )
-
-
-def block_backward_4(
-    grad_out,
-    mlp_dropout_mask,
-    x_5,
-    ln_2,
-    x_3,
-    ln_2_mean,
-    ln_2_rstd,
-    attn_resid_dropout_mask,
-    attn,
-    ln_1,
-    attn_logsumexp,
-    x_2,
-    ln_1_mean,
-    ln_1_rstd,
-    mlp_c_proj_weight,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
-    ln_2_weight,
-    ln_2_bias,
-    attn_c_proj_weight,
-    attn_c_attn_bias,
-    attn_c_attn_weight,
-    ln_1_weight,
-    ln_1_bias,
-):
-    """Gradients of Block."""
-    # grad of return self.dropout(x)
-    grad_x_6 = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of x = self.c_proj(x)
-    grad_x_6_view = grad_x_6.view([2048, 128])
-    grad_x_5_view = torch.mm(grad_x_6_view, mlp_c_proj_weight.t().t())  # f32[2048, 512]
-    grad_mm = torch.mm(grad_x_6_view.t(), x_5.view([2048, 512]))  # f32[128, 512]
-    del x_5
-    grad_sum = aten.sum.dim_IntList(grad_x_6_view, [0], True)  # f32[1, 128]
-    del grad_x_6, grad_x_6_view
-    # x = self.c_fc(x)
-    ln_2_view = ln_2.view([2048, 128])
-    mlp_c_fc_weight_t = mlp_c_fc_weight.t()
-    mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2_view, mlp_c_fc_weight_t
-    )  # f32[2048, 512], recompute
-    # grad of x = self.gelu(x)
-    grad_x_4 = aten.gelu_backward(
-        grad_x_5_view.view([16, 128, 512]), mlp_c_fc.view([16, 128, 512])
-    )  # f32[16, 128, 512]
-    del grad_x_5_view, mlp_c_fc
-    # grad of x = self.c_fc(x)
-    grad_x_4_view = grad_x_4.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_4_view, mlp_c_fc_weight_t.t())  # f32[2048, 128]
-    grad_mm_2 = torch.mm(grad_x_4_view.t(), ln_2_view)  # f32[512, 128]
-    del ln_2, ln_2_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_4_view, [0], True)  # f32[1, 512]
-    del grad_x_4, grad_x_4_view
-    # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_3, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2_view.view([16, 128, 128]),
-        x_3,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        ln_2_weight,
-        ln_2_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_3, ln_2_mean, ln_2_rstd
-    grad_x_3_2 = grad_out.add_(grad_x_3)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_3
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_3_2, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_resid_dropout_mask
-    grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_y_2_view = torch.mm(
-        grad_attn_c_proj_view_view, attn_c_proj_weight.t().t()
-    )  # f32[2048, 128]
-    grad_attn_c_proj_weight_t = torch.mm(
-        grad_attn_c_proj_view_view.t(),
-        attn.transpose(1, 2).view([16, 128, 128]).view([2048, 128]),
-    )  # f32[128, 128]
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    ln_1_view = ln_1.view([2048, 128])
-    attn_c_attn_weight_t = attn_c_attn_weight.t()
-    attn_c_attn = torch.addmm(
-        attn_c_attn_bias, ln_1_view, attn_c_attn_weight_t
-    )  # f32[2048, 384], recompute
-    # grad of y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    grad_q_2, grad_k_2, grad_v_2 = (
-        aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_y_2_view.view([16, 128, 128]).view([16, 128, 4, 32]).transpose(1, 2),
-            attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-            attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-            attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-            attn,
-            attn_logsumexp,
-            0.0,
-            True,
-        )
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
-    del (
-        grad_y_2_view,
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-        attn,
-        attn_logsumexp,
-    )
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
-        [
-            grad_q_2.transpose(1, 2).view([16, 128, 128]),
-            grad_k_2.transpose(1, 2).view([16, 128, 128]),
-            grad_v_2.transpose(1, 2).view([16, 128, 128]),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_q_2, grad_k_2, grad_v_2
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(grad_cat_view, attn_c_attn_weight_t.t())  # f32[2048, 128]
-    grad_mm_3 = torch.mm(grad_cat_view.t(), ln_1_view)  # f32[384, 128]
-    del ln_1, ln_1_view
-    grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
-    del grad_cat, grad_cat_view
-    # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_2, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1_view.view([16, 128, 128]),
-        x_2,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        ln_1_weight,
-        ln_1_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x_2, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_3_2.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_x_3_2
-    del grad_x_3_2, grad_x_2
-    return (
-        grad_x,
-        grad_ln_1_weight,
-        grad_ln_1_bias,
-        grad_mm_3.t().t(),
-        grad_sum_4.view([384]),
-        grad_attn_c_proj_weight_t.t().t(),
-        grad_sum_3.view([128]),
-        grad_ln_2_weight,
-        grad_ln_2_bias,
-        grad_mm_2.t().t(),
-        grad_sum_2.view([512]),
-        grad_mm.t().t(),
+        grad_mlp_c_proj_weight,
         grad_sum.view([128]),
     )
 
@@ -1419,12 +788,12 @@ def block_backward_4(
 
 
 def ln_f_lm_head_forward(
-    x_2, transformer_ln_f_weight, transformer_ln_f_bias, lm_head_weight, targets_2
+    x, transformer_ln_f_weight, transformer_ln_f_bias, lm_head_weight, targets
 ):
     """Forward of transformer.ln_f..lm_head."""
     # x = self.transformer.ln_f(x)
     transformer_ln_f = aten.native_layer_norm(
-        x_2, [128], transformer_ln_f_weight, transformer_ln_f_bias, 1e-05
+        x, [128], transformer_ln_f_weight, transformer_ln_f_bias, 1e-05
     )[
         0
     ]  # f32[16, 128, 128]
@@ -1434,22 +803,24 @@ def ln_f_lm_head_forward(
     )  # f32[2048, 512]
     del transformer_ln_f
     # loss = F.cross_entropy(
-    lm_head_unsafe_view = lm_head.view([16, 128, 512])
-    log_softmax = aten._log_softmax(
-        lm_head_unsafe_view.view([-1, 512]), 1, False
-    )  # f32[2048, 512]
+    log_softmax = aten._log_softmax(lm_head, 1, False)  # f32[2048, 512]
     nll_loss_forward, nll_loss_forward_weight = aten.nll_loss_forward(
-        log_softmax, targets_2.view([-1]), None, 1, -1
+        log_softmax, targets.view([-1]), None, 1, -1
     )  # f32[], f32[]
-    return log_softmax, nll_loss_forward_weight, lm_head_unsafe_view, nll_loss_forward
+    return (
+        log_softmax,
+        nll_loss_forward_weight,
+        lm_head.view([16, 128, 512]),
+        nll_loss_forward,
+    )
 
 
 def ln_f_lm_head_backward(
     log_softmax,
     nll_loss_forward_weight,
-    x_2,
+    x,
     tangents_1,
-    targets_2,
+    targets,
     transformer_ln_f_weight,
     transformer_ln_f_bias,
     lm_head_weight,
@@ -1459,40 +830,37 @@ def ln_f_lm_head_backward(
     grad_log_softmax = aten.nll_loss_backward(
         tangents_1,
         log_softmax,
-        targets_2.view([-1]),
+        targets.view([-1]),
         None,
         1,
         -1,
         nll_loss_forward_weight,
     )  # f32[2048, 512]
     del nll_loss_forward_weight
-    grad_lm_head_unsafe_view_view = aten._log_softmax_backward_data(
+    grad_lm_head = aten._log_softmax_backward_data(
         grad_log_softmax, log_softmax, 1, torch.float32
     )  # f32[2048, 512]
     del grad_log_softmax, log_softmax
     # x = self.transformer.ln_f(x)
     transformer_ln_f, transformer_ln_f_mean, transformer_ln_f_rstd = (
         aten.native_layer_norm(
-            x_2, [128], transformer_ln_f_weight, transformer_ln_f_bias, 1e-05
+            x, [128], transformer_ln_f_weight, transformer_ln_f_bias, 1e-05
         )
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of logits = self.lm_head(x)
-    grad_lm_head_unsafe_view_view_view_view = grad_lm_head_unsafe_view_view.view(
-        [16, 128, 512]
-    ).view([2048, 512])
-    grad_mm = torch.mm(
-        grad_lm_head_unsafe_view_view_view_view.t(), transformer_ln_f.view([2048, 128])
+    grad_lm_head_weight = torch.mm(
+        grad_lm_head.t(), transformer_ln_f.view([2048, 128])
     )  # f32[512, 128]
     del transformer_ln_f
     grad_transformer_ln_f_view = torch.mm(
-        grad_lm_head_unsafe_view_view_view_view, lm_head_weight.t().t()
+        grad_lm_head, lm_head_weight
     )  # f32[2048, 128]
-    del grad_lm_head_unsafe_view_view, grad_lm_head_unsafe_view_view_view_view
+    del grad_lm_head
     # grad of x = self.transformer.ln_f(x)
     grad_x, grad_transformer_ln_f_weight, grad_transformer_ln_f_bias = (
         aten.native_layer_norm_backward(
             grad_transformer_ln_f_view.view([16, 128, 128]),
-            x_2,
+            x,
             [128],
             transformer_ln_f_mean,
             transformer_ln_f_rstd,
@@ -1501,12 +869,12 @@ def ln_f_lm_head_backward(
             [True, True, True],
         )
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_transformer_ln_f_view, x_2, transformer_ln_f_mean, transformer_ln_f_rstd
+    del grad_transformer_ln_f_view, x, transformer_ln_f_mean, transformer_ln_f_rstd
     return (
         grad_x,
         grad_transformer_ln_f_weight,
         grad_transformer_ln_f_bias,
-        grad_mm.t().t(),
+        grad_lm_head_weight,
     )
 
 
@@ -1645,7 +1013,7 @@ class TransformerStep(torch.autograd.Function):
         weights = TransformerWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        live["pos_2", i], live["transformer_drop_mask", i], live["x", i + 1] = (
+        live["pos", i], live["transformer_drop_mask", i], live["x", i + 1] = (
             transformer_forward(
                 weights.lm_head_weight, live["idx"], weights.transformer_wpe_weight
             )
@@ -1657,17 +1025,17 @@ class TransformerStep(torch.autograd.Function):
     def backward(ctx, token):
         weights = TransformerWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
-        grad_transformer_wpe_weight, grad_lm_head_weight = transformer_backward(
+        grad_transformer_wpe_weight, grad_lm_head_weight_2 = transformer_backward(
             live.take(("grad_x", i + 1)),
             live.take(("transformer_drop_mask", i)),
-            live.take(("pos_2", i)),
+            live.take(("pos", i)),
             live["idx"],
         )
-        return token, None, None, grad_lm_head_weight, grad_transformer_wpe_weight
+        return token, None, None, grad_lm_head_weight_2, grad_transformer_wpe_weight
 
 
 class BlockStep(torch.autograd.Function):
-    """transformer.h.0."""
+    """transformer.h.0, transformer.h.2."""
 
     @staticmethod
     def forward(ctx, token, live, i, *tensors):
@@ -1675,22 +1043,15 @@ class BlockStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
-            live["ln_1", i],
-            live["ln_1_mean", i],
-            live["ln_1_rstd", i],
             live["clone", i],
             live["clone_2", i],
             live["eq", i],
-            live["softmax", i],
             live["attn_attn_dropout_mask", i],
             live["clone_3", i],
             live["clone_4", i],
             live["attn_resid_dropout_mask", i],
-            live["x_3", i],
-            live["ln_2", i],
-            live["ln_2_mean", i],
-            live["ln_2_rstd", i],
-            live["x_5", i],
+            live["x_2", i],
+            live["mlp_c_fc", i],
             live["mlp_dropout_mask", i],
             live["x", i + 1],
         ) = block_forward(
@@ -1720,38 +1081,30 @@ class BlockStep(torch.autograd.Function):
             live["grad_x", i],
             grad_ln_1_weight,
             grad_ln_1_bias,
-            attn_c_attn_2,
-            attn_c_attn_3,
-            attn_c_proj_2,
-            attn_c_proj_3,
+            grad_attn_c_attn_weight,
+            grad_attn_c_attn_bias,
+            grad_attn_c_proj_weight,
+            grad_attn_c_proj_bias,
             grad_ln_2_weight,
             grad_ln_2_bias,
-            mlp_c_fc_2,
-            mlp_c_fc_3,
-            mlp_c_proj_2,
-            mlp_c_proj_3,
+            grad_mlp_c_fc_weight,
+            grad_mlp_c_fc_bias,
+            grad_mlp_c_proj_weight,
+            grad_mlp_c_proj_bias,
         ) = block_backward(
             live.take(("grad_x", i + 1)),
             live.take(("mlp_dropout_mask", i)),
-            live.take(("x_5", i)),
-            live.take(("ln_2", i)),
-            live.take(("x_3", i)),
-            live.take(("ln_2_mean", i)),
-            live.take(("ln_2_rstd", i)),
+            live.take(("mlp_c_fc", i)),
+            live.take(("x_2", i)),
             live.take(("attn_resid_dropout_mask", i)),
             live.take(("clone_4", i)),
-            live.take(("softmax", i)),
-            live.take(("attn_attn_dropout_mask", i)),
-            live.take(("clone_3", i)),
-            live.take(("eq", i)),
             live.take(("clone", i)),
             live.take(("clone_2", i)),
-            live.take(("ln_1", i)),
+            live.take(("eq", i)),
+            live.take(("attn_attn_dropout_mask", i)),
+            live.take(("clone_3", i)),
             live.take(("x", i)),
-            live.take(("ln_1_mean", i)),
-            live.take(("ln_1_rstd", i)),
             weights.mlp_c_proj_weight,
-            weights.mlp_c_fc_bias,
             weights.mlp_c_fc_weight,
             weights.ln_2_weight,
             weights.ln_2_bias,
@@ -1766,22 +1119,22 @@ class BlockStep(torch.autograd.Function):
             None,
             grad_ln_1_weight,
             grad_ln_1_bias,
-            attn_c_attn_3,
-            attn_c_attn_2,
+            grad_attn_c_attn_bias,
+            grad_attn_c_attn_weight,
             None,
-            attn_c_proj_3,
-            attn_c_proj_2,
+            grad_attn_c_proj_bias,
+            grad_attn_c_proj_weight,
             grad_ln_2_weight,
             grad_ln_2_bias,
-            mlp_c_fc_3,
-            mlp_c_fc_2,
-            mlp_c_proj_3,
-            mlp_c_proj_2,
+            grad_mlp_c_fc_bias,
+            grad_mlp_c_fc_weight,
+            grad_mlp_c_proj_bias,
+            grad_mlp_c_proj_weight,
         )
 
 
 class BlockStep_2(torch.autograd.Function):
-    """transformer.h.1."""
+    """transformer.h.1, transformer.h.3."""
 
     @staticmethod
     def forward(ctx, token, live, i, *tensors):
@@ -1789,10 +1142,12 @@ class BlockStep_2(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
+            live["attn_c_attn", i],
             live["attn", i],
             live["attn_logsumexp", i],
             live["attn_resid_dropout_mask", i],
-            live["x_3", i],
+            live["x_2", i],
+            live["mlp_c_fc", i],
             live["mlp_dropout_mask", i],
             live["x", i + 1],
         ) = block_forward_2(
@@ -1821,234 +1176,31 @@ class BlockStep_2(torch.autograd.Function):
             live["grad_x", i],
             grad_ln_1_weight,
             grad_ln_1_bias,
-            attn_c_attn_2,
-            attn_c_attn_3,
-            attn_c_proj_2,
-            attn_c_proj_3,
+            grad_attn_c_attn_weight,
+            grad_attn_c_attn_bias,
+            grad_attn_c_proj_weight,
+            grad_attn_c_proj_bias,
             grad_ln_2_weight,
             grad_ln_2_bias,
-            mlp_c_fc_2,
-            mlp_c_fc_3,
-            mlp_c_proj_2,
-            mlp_c_proj_3,
+            grad_mlp_c_fc_weight,
+            grad_mlp_c_fc_bias,
+            grad_mlp_c_proj_weight,
+            grad_mlp_c_proj_bias,
         ) = block_backward_2(
             live.take(("grad_x", i + 1)),
             live.take(("mlp_dropout_mask", i)),
-            live.take(("x_3", i)),
-            live.take(("attn_resid_dropout_mask", i)),
-            live.take(("x", i)),
-            live.take(("attn", i)),
-            live.take(("attn_logsumexp", i)),
-            weights.mlp_c_proj_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.mlp_c_fc_bias,
-            weights.mlp_c_fc_weight,
-            weights.attn_c_proj_weight,
-            weights.ln_1_weight,
-            weights.ln_1_bias,
-            weights.attn_c_attn_bias,
-            weights.attn_c_attn_weight,
-        )
-        return (
-            token,
-            None,
-            None,
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            attn_c_attn_3,
-            attn_c_attn_2,
-            attn_c_proj_3,
-            attn_c_proj_2,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            mlp_c_fc_3,
-            mlp_c_fc_2,
-            mlp_c_proj_3,
-            mlp_c_proj_2,
-        )
-
-
-class BlockStep_3(torch.autograd.Function):
-    """transformer.h.2."""
-
-    @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["clone", i],
-            live["clone_2", i],
-            live["eq", i],
-            live["softmax", i],
-            live["attn_attn_dropout_mask", i],
-            live["clone_3", i],
-            live["clone_4", i],
-            live["attn_resid_dropout_mask", i],
-            live["x_3", i],
-            live["mlp_dropout_mask", i],
-            live["x", i + 1],
-        ) = block_forward_3(
-            live["x", i],
-            weights.ln_1_weight,
-            weights.ln_1_bias,
-            weights.attn_c_attn_bias,
-            weights.attn_c_attn_weight,
-            weights.attn_mask,
-            weights.attn_c_proj_bias,
-            weights.attn_c_proj_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.mlp_c_fc_bias,
-            weights.mlp_c_fc_weight,
-            weights.mlp_c_proj_bias,
-            weights.mlp_c_proj_weight,
-        )
-        return token.new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, token):
-        weights = BlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            attn_c_attn_2,
-            attn_c_attn_3,
-            attn_c_proj_2,
-            attn_c_proj_3,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            mlp_c_fc_2,
-            mlp_c_fc_3,
-            mlp_c_proj_2,
-            mlp_c_proj_3,
-        ) = block_backward_3(
-            live.take(("grad_x", i + 1)),
-            live.take(("mlp_dropout_mask", i)),
-            live.take(("x_3", i)),
-            live.take(("attn_resid_dropout_mask", i)),
-            live.take(("clone_4", i)),
-            live.take(("softmax", i)),
-            live.take(("attn_attn_dropout_mask", i)),
-            live.take(("clone_3", i)),
-            live.take(("eq", i)),
-            live.take(("clone", i)),
-            live.take(("clone_2", i)),
-            live.take(("x", i)),
-            weights.mlp_c_proj_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.mlp_c_fc_bias,
-            weights.mlp_c_fc_weight,
-            weights.attn_c_proj_weight,
-            weights.attn_c_attn_weight,
-            weights.ln_1_weight,
-            weights.ln_1_bias,
-        )
-        return (
-            token,
-            None,
-            None,
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            attn_c_attn_3,
-            attn_c_attn_2,
-            None,
-            attn_c_proj_3,
-            attn_c_proj_2,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            mlp_c_fc_3,
-            mlp_c_fc_2,
-            mlp_c_proj_3,
-            mlp_c_proj_2,
-        )
-
-
-class BlockStep_4(torch.autograd.Function):
-    """transformer.h.3."""
-
-    @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights_2(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["ln_1", i],
-            live["ln_1_mean", i],
-            live["ln_1_rstd", i],
-            live["attn", i],
-            live["attn_logsumexp", i],
-            live["attn_resid_dropout_mask", i],
-            live["x_3", i],
-            live["ln_2", i],
-            live["ln_2_mean", i],
-            live["ln_2_rstd", i],
-            live["x_5", i],
-            live["mlp_dropout_mask", i],
-            live["x", i + 1],
-        ) = block_forward_4(
-            live["x", i],
-            weights.ln_1_weight,
-            weights.ln_1_bias,
-            weights.attn_c_attn_bias,
-            weights.attn_c_attn_weight,
-            weights.attn_c_proj_bias,
-            weights.attn_c_proj_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.mlp_c_fc_bias,
-            weights.mlp_c_fc_weight,
-            weights.mlp_c_proj_bias,
-            weights.mlp_c_proj_weight,
-        )
-        return token.new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, token):
-        weights = BlockWeights_2(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            attn_c_attn_2,
-            attn_c_attn_3,
-            attn_c_proj_2,
-            attn_c_proj_3,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            mlp_c_fc_2,
-            mlp_c_fc_3,
-            mlp_c_proj_2,
-            mlp_c_proj_3,
-        ) = block_backward_4(
-            live.take(("grad_x", i + 1)),
-            live.take(("mlp_dropout_mask", i)),
-            live.take(("x_5", i)),
-            live.take(("ln_2", i)),
-            live.take(("x_3", i)),
-            live.take(("ln_2_mean", i)),
-            live.take(("ln_2_rstd", i)),
+            live.take(("mlp_c_fc", i)),
+            live.take(("x_2", i)),
             live.take(("attn_resid_dropout_mask", i)),
             live.take(("attn", i)),
-            live.take(("ln_1", i)),
+            live.take(("attn_c_attn", i)),
             live.take(("attn_logsumexp", i)),
             live.take(("x", i)),
-            live.take(("ln_1_mean", i)),
-            live.take(("ln_1_rstd", i)),
             weights.mlp_c_proj_weight,
-            weights.mlp_c_fc_bias,
             weights.mlp_c_fc_weight,
             weights.ln_2_weight,
             weights.ln_2_bias,
             weights.attn_c_proj_weight,
-            weights.attn_c_attn_bias,
             weights.attn_c_attn_weight,
             weights.ln_1_weight,
             weights.ln_1_bias,
@@ -2059,16 +1211,16 @@ class BlockStep_4(torch.autograd.Function):
             None,
             grad_ln_1_weight,
             grad_ln_1_bias,
-            attn_c_attn_3,
-            attn_c_attn_2,
-            attn_c_proj_3,
-            attn_c_proj_2,
+            grad_attn_c_attn_bias,
+            grad_attn_c_attn_weight,
+            grad_attn_c_proj_bias,
+            grad_attn_c_proj_weight,
             grad_ln_2_weight,
             grad_ln_2_bias,
-            mlp_c_fc_3,
-            mlp_c_fc_2,
-            mlp_c_proj_3,
-            mlp_c_proj_2,
+            grad_mlp_c_fc_bias,
+            grad_mlp_c_fc_weight,
+            grad_mlp_c_proj_bias,
+            grad_mlp_c_proj_weight,
         )
 
 
@@ -2084,7 +1236,7 @@ class LnFLmHeadStep(torch.autograd.Function):
         (
             live["log_softmax", i],
             live["nll_loss_forward_weight", i],
-            lm_head_unsafe_view,
+            lm_head_2,
             nll_loss_forward,
         ) = ln_f_lm_head_forward(
             live["x", i],
@@ -2093,16 +1245,16 @@ class LnFLmHeadStep(torch.autograd.Function):
             weights.lm_head_weight,
             live["targets"],
         )
-        return lm_head_unsafe_view, nll_loss_forward
+        return lm_head_2, nll_loss_forward
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad_lm_head_unsafe_view, grad_nll_loss_forward):
+    def backward(ctx, grad_lm_head_2, grad_nll_loss_forward):
         weights = LnFLmHeadWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
-        if grad_lm_head_unsafe_view is not None:
+        if grad_lm_head_2 is not None:
             raise RuntimeError(
-                "a gradient arrived for lm_head_unsafe_view, but this file was generated for the gradient of the loss alone"
+                "a gradient arrived for lm_head_2, but this file was generated for the gradient of the loss alone"
             )
         if grad_nll_loss_forward is None:
             raise RuntimeError(
@@ -2112,7 +1264,7 @@ class LnFLmHeadStep(torch.autograd.Function):
             live["grad_x", i],
             grad_transformer_ln_f_weight,
             grad_transformer_ln_f_bias,
-            lm_head_2,
+            grad_lm_head_weight,
         ) = ln_f_lm_head_backward(
             live.take(("log_softmax", i)),
             live.take(("nll_loss_forward_weight", i)),
@@ -2129,7 +1281,7 @@ class LnFLmHeadStep(torch.autograd.Function):
             None,
             grad_transformer_ln_f_weight,
             grad_transformer_ln_f_bias,
-            lm_head_2,
+            grad_lm_head_weight,
         )
 
 
@@ -2239,16 +1391,14 @@ class GPT(nn.Module):
         token = BlockStep_2.apply(
             token, live, 2, *BlockWeights_2.of(self.transformer.h[1])
         )
-        token = BlockStep_3.apply(
-            token, live, 3, *BlockWeights.of(self.transformer.h[2])
-        )
-        token = BlockStep_4.apply(
+        token = BlockStep.apply(token, live, 3, *BlockWeights.of(self.transformer.h[2]))
+        token = BlockStep_2.apply(
             token, live, 4, *BlockWeights_2.of(self.transformer.h[3])
         )
-        lm_head_unsafe_view, nll_loss_forward = LnFLmHeadStep.apply(
+        lm_head_2, nll_loss_forward = LnFLmHeadStep.apply(
             token, live, 5, *LnFLmHeadWeights.of(self)
         )
-        return (lm_head_unsafe_view, nll_loss_forward)
+        return (lm_head_2, nll_loss_forward)
 
     @torch.no_grad()
     def generate(self, idx: Tensor, max_new_tokens: int) -> Tensor:

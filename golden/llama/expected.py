@@ -5,16 +5,17 @@
 # source    model.py  sha256:afdb18cb5f17becb
 # inputs    tokens: int64[32, 128], labels: int64[32, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    103.9 MiB  (108977131 bytes)
-# peak      103.2 MiB  (108228232 bytes; model.py: 173.2 MiB), in backward of norm..output
-# overhead  +8.3 % of the step
+# budget    99.1 MiB  (103943966 bytes)
+# peak      98.2 MiB  (102985352 bytes; model.py: 165.2 MiB), in backward of norm..output
+#           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
+# overhead  +2.1 % of the step; no schedule within this budget is below +1.8 %
 #
-# block           forward keeps  backward runs again               peak there
-# tok_embeddings  0 B            -                                 15.4 MiB
-# layers.0        18.2 MiB       6 of 28 ops, 1 of tok_embeddings  62.8 MiB
-# layers.1        18.2 MiB       6 of 28 ops                       78.2 MiB
-# layers.2        24.2 MiB       5 of 28 ops                       99.6 MiB
-# norm..output    18.0 MiB       1 of 9 ops                        103.2 MiB
+# block           forward keeps  backward runs again  peak there
+# tok_embeddings  0 B            -                    7.4 MiB
+# layers.0        22.2 MiB       6 of 28 ops          48.8 MiB
+# layers.1        20.7 MiB       7 of 28 ops          70.7 MiB
+# layers.2        20.7 MiB       7 of 28 ops          92.6 MiB
+# norm..output    16.0 MiB       2 of 9 ops           98.2 MiB
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -141,18 +142,18 @@ aten = torch.ops.aten
 # ---- block: tok_embeddings ----
 
 
-def embedding_forward(weight, tokens_2):
+def embedding_forward(weight, tokens):
     """Forward of Embedding."""
     # h = self.tok_embeddings(tokens)
-    out = aten.embedding(weight, tokens_2)  # f32[32, 128, 128]
+    out = aten.embedding(weight, tokens)  # f32[32, 128, 128]
     return out
 
 
-def embedding_backward(grad_out, tokens_2):
+def embedding_backward(grad_out, tokens):
     """Gradients of Embedding."""
     # grad of h = self.tok_embeddings(tokens)
     grad_weight = aten.embedding_dense_backward(
-        grad_out, tokens_2, 512, -1, False
+        grad_out, tokens, 512, -1, False
     )  # f32[512, 128]
     del grad_out
     return grad_weight
@@ -162,12 +163,12 @@ def embedding_backward(grad_out, tokens_2):
 
 
 def transformer_block_forward(
-    x_2,
+    x,
     layers_0_attention_norm_weight,
     layers_0_attention_wq_weight,
     layers_0_attention_wk_weight,
     layers_0_attention_wv_weight,
-    freqs_cis_2,
+    freqs_cis,
     layers_0_attention_wo_weight,
     layers_0_ffn_norm_weight,
     layers_0_feed_forward_w1_weight,
@@ -176,16 +177,19 @@ def transformer_block_forward(
 ):
     """Forward of TransformerBlock."""
     # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x_2, 2)  # f32[32, 128, 128]
+    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
     mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
     del pow_2
     add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
     del mean
     rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
     del add
-    output_2 = x_2 * rsqrt  # f32[32, 128, 128]
+    output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
-    mul = output_2 * layers_0_attention_norm_weight  # f32[32, 128, 128]
+    mul = output.mul_(
+        layers_0_attention_norm_weight
+    )  # f32[32, 128, 128], in place of output
+    del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     layers_0_attention_wq = torch.mm(
         mul.view([4096, 128]), layers_0_attention_wq_weight.t()
@@ -198,21 +202,16 @@ def transformer_block_forward(
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
-    freqs_cis_3 = aten.slice.Tensor(freqs_cis_2, 0, 0, 128)
     mul_2 = aten.view_as_complex(
-        layers_0_attention_wq.view([32, 128, 128])
-        .view([32, 128, 8, 16])
-        .view([32, 128, 8, -1, 2])
-    ) * freqs_cis_3.view(
+        layers_0_attention_wq.view([32, 128, 8, -1, 2])
+    ) * freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
     del layers_0_attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
-        layers_0_attention_wk.view([32, 128, 32])
-        .view([32, 128, 2, 16])
-        .view([32, 128, 2, -1, 2])
-    ) * freqs_cis_3.view(
+        layers_0_attention_wk.view([32, 128, 2, -1, 2])
+    ) * freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
     del layers_0_attention_wk
@@ -227,8 +226,7 @@ def transformer_block_forward(
     del mul_3
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
-        layers_0_attention_wv.view([32, 128, 32])
-        .view([32, 128, 2, 16])
+        layers_0_attention_wv.view([32, 128, 2, 16])
         .unsqueeze(3)
         .expand([32, 128, 2, 4, 16]),
         memory_format=torch.contiguous_format,
@@ -247,36 +245,31 @@ def transformer_block_forward(
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
     # return self.wo(output)
     layers_0_attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2)
-        .view([32, 128, -1])
-        .view([4096, 128]),
+        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
         layers_0_attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h_2 = x_2.add_(
-        layers_0_attention_wo.view([32, 128, 128])
-    )  # f32[32, 128, 128], in place of x_2
-    del x_2, layers_0_attention_wo
+    h = x + layers_0_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
+    del layers_0_attention_wo
     # output = self._norm(x.float()).type_as(x)
-    pow_3 = aten.pow.Tensor_Scalar(h_2, 2)  # f32[32, 128, 128]
+    pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
     mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
     del pow_3
     add_2 = mean_2.add_(1e-05)  # f32[32, 128, 1], in place of mean_2
     del mean_2
     rsqrt_2 = torch.rsqrt(add_2)  # f32[32, 128, 1]
     del add_2
-    output_4 = h_2 * rsqrt_2  # f32[32, 128, 128]
+    output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
-    mul_4 = output_4.mul_(
+    mul_4 = output_2.mul_(
         layers_0_ffn_norm_weight
-    )  # f32[32, 128, 128], in place of output_4
-    del output_4
+    )  # f32[32, 128, 128], in place of output_2
+    del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_0_feed_forward_w1 = torch.mm(
         mul_4.view([4096, 128]), layers_0_feed_forward_w1_weight.t()
     )  # f32[4096, 384]
     silu = F.silu(layers_0_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    del layers_0_feed_forward_w1
     layers_0_feed_forward_w3 = torch.mm(
         mul_4.view([4096, 128]), layers_0_feed_forward_w3_weight.t()
     )  # f32[4096, 384]
@@ -284,35 +277,36 @@ def transformer_block_forward(
     mul_5 = silu.mul_(
         layers_0_feed_forward_w3.view([32, 128, 384])
     )  # f32[32, 128, 384], in place of silu
-    del silu, layers_0_feed_forward_w3
+    del silu
     layers_0_feed_forward_w2 = torch.mm(
         mul_5.view([4096, 384]), layers_0_feed_forward_w2_weight.t()
     )  # f32[4096, 128]
+    del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
-    out = h_2 + layers_0_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
+    out = h + layers_0_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
     del layers_0_feed_forward_w2
     return (
         rsqrt,
-        output_2,
         mul_2,
         clone,
         clone_2,
         scaled_dot_product_flash_attention_for_c,
         scaled_dot_product_flash_attention_for_c_2,
-        h_2,
+        h,
         rsqrt_2,
-        mul_5,
+        layers_0_feed_forward_w1,
+        layers_0_feed_forward_w3,
         out,
     )
 
 
 def transformer_block_forward_2(
-    x_2,
+    x,
     layers_1_attention_norm_weight,
     layers_1_attention_wq_weight,
     layers_1_attention_wk_weight,
     layers_1_attention_wv_weight,
-    freqs_cis_2,
+    freqs_cis,
     layers_1_attention_wo_weight,
     layers_1_ffn_norm_weight,
     layers_1_feed_forward_w1_weight,
@@ -321,19 +315,19 @@ def transformer_block_forward_2(
 ):
     """Forward of TransformerBlock."""
     # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x_2, 2)  # f32[32, 128, 128]
+    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
     mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
     del pow_2
     add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
     del mean
     rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
     del add
-    output_2 = x_2 * rsqrt  # f32[32, 128, 128]
+    output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
-    mul = output_2.mul_(
+    mul = output.mul_(
         layers_1_attention_norm_weight
-    )  # f32[32, 128, 128], in place of output_2
-    del output_2
+    )  # f32[32, 128, 128], in place of output
+    del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     layers_1_attention_wq = torch.mm(
         mul.view([4096, 128]), layers_1_attention_wq_weight.t()
@@ -346,21 +340,16 @@ def transformer_block_forward_2(
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
-    freqs_cis_3 = aten.slice.Tensor(freqs_cis_2, 0, 0, 128)
     mul_2 = aten.view_as_complex(
-        layers_1_attention_wq.view([32, 128, 128])
-        .view([32, 128, 8, 16])
-        .view([32, 128, 8, -1, 2])
-    ) * freqs_cis_3.view(
+        layers_1_attention_wq.view([32, 128, 8, -1, 2])
+    ) * freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
     del layers_1_attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
-        layers_1_attention_wk.view([32, 128, 32])
-        .view([32, 128, 2, 16])
-        .view([32, 128, 2, -1, 2])
-    ) * freqs_cis_3.view(
+        layers_1_attention_wk.view([32, 128, 2, -1, 2])
+    ) * freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
     del layers_1_attention_wk
@@ -375,13 +364,11 @@ def transformer_block_forward_2(
     del mul_3
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
-        layers_1_attention_wv.view([32, 128, 32])
-        .view([32, 128, 2, 16])
+        layers_1_attention_wv.view([32, 128, 2, 16])
         .unsqueeze(3)
         .expand([32, 128, 2, 4, 16]),
         memory_format=torch.contiguous_format,
     )  # f32[32, 128, 2, 4, 16]
-    del layers_1_attention_wv
     # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     (
         scaled_dot_product_flash_attention_for_c,
@@ -393,33 +380,34 @@ def transformer_block_forward_2(
         0.0,
         True,
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
+    del clone_2
     # return self.wo(output)
     layers_1_attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2)
-        .view([32, 128, -1])
-        .view([4096, 128]),
+        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
         layers_1_attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h_2 = x_2 + layers_1_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
+    h = x + layers_1_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
     del layers_1_attention_wo
     # output = self._norm(x.float()).type_as(x)
-    pow_3 = aten.pow.Tensor_Scalar(h_2, 2)  # f32[32, 128, 128]
+    pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
     mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
     del pow_3
     add_2 = mean_2.add_(1e-05)  # f32[32, 128, 1], in place of mean_2
     del mean_2
     rsqrt_2 = torch.rsqrt(add_2)  # f32[32, 128, 1]
     del add_2
-    output_4 = h_2 * rsqrt_2  # f32[32, 128, 128]
+    output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
-    mul_4 = output_4 * layers_1_ffn_norm_weight  # f32[32, 128, 128]
+    mul_4 = output_2.mul_(
+        layers_1_ffn_norm_weight
+    )  # f32[32, 128, 128], in place of output_2
+    del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_1_feed_forward_w1 = torch.mm(
         mul_4.view([4096, 128]), layers_1_feed_forward_w1_weight.t()
     )  # f32[4096, 384]
     silu = F.silu(layers_1_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    del layers_1_feed_forward_w1
     layers_1_feed_forward_w3 = torch.mm(
         mul_4.view([4096, 128]), layers_1_feed_forward_w3_weight.t()
     )  # f32[4096, 384]
@@ -427,35 +415,36 @@ def transformer_block_forward_2(
     mul_5 = silu.mul_(
         layers_1_feed_forward_w3.view([32, 128, 384])
     )  # f32[32, 128, 384], in place of silu
-    del silu, layers_1_feed_forward_w3
+    del silu
     layers_1_feed_forward_w2 = torch.mm(
         mul_5.view([4096, 384]), layers_1_feed_forward_w2_weight.t()
     )  # f32[4096, 128]
+    del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
-    out = h_2 + layers_1_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
+    out = h + layers_1_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
     del layers_1_feed_forward_w2
     return (
         rsqrt,
+        layers_1_attention_wv,
         mul_2,
         clone,
-        clone_2,
         scaled_dot_product_flash_attention_for_c,
         scaled_dot_product_flash_attention_for_c_2,
-        h_2,
+        h,
         rsqrt_2,
-        output_4,
-        mul_5,
+        layers_1_feed_forward_w1,
+        layers_1_feed_forward_w3,
         out,
     )
 
 
 def transformer_block_forward_3(
-    x_2,
+    x,
     layers_2_attention_norm_weight,
     layers_2_attention_wq_weight,
     layers_2_attention_wk_weight,
     layers_2_attention_wv_weight,
-    freqs_cis_2,
+    freqs_cis,
     layers_2_attention_wo_weight,
     layers_2_ffn_norm_weight,
     layers_2_feed_forward_w1_weight,
@@ -464,16 +453,19 @@ def transformer_block_forward_3(
 ):
     """Forward of TransformerBlock."""
     # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x_2, 2)  # f32[32, 128, 128]
+    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
     mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
     del pow_2
     add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
     del mean
     rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
     del add
-    output_2 = x_2 * rsqrt  # f32[32, 128, 128]
+    output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
-    mul = output_2 * layers_2_attention_norm_weight  # f32[32, 128, 128]
+    mul = output.mul_(
+        layers_2_attention_norm_weight
+    )  # f32[32, 128, 128], in place of output
+    del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     layers_2_attention_wq = torch.mm(
         mul.view([4096, 128]), layers_2_attention_wq_weight.t()
@@ -486,21 +478,16 @@ def transformer_block_forward_3(
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
-    freqs_cis_3 = aten.slice.Tensor(freqs_cis_2, 0, 0, 128)
     mul_2 = aten.view_as_complex(
-        layers_2_attention_wq.view([32, 128, 128])
-        .view([32, 128, 8, 16])
-        .view([32, 128, 8, -1, 2])
-    ) * freqs_cis_3.view(
+        layers_2_attention_wq.view([32, 128, 8, -1, 2])
+    ) * freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
     del layers_2_attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
-        layers_2_attention_wk.view([32, 128, 32])
-        .view([32, 128, 2, 16])
-        .view([32, 128, 2, -1, 2])
-    ) * freqs_cis_3.view(
+        layers_2_attention_wk.view([32, 128, 2, -1, 2])
+    ) * freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
     del layers_2_attention_wk
@@ -515,13 +502,11 @@ def transformer_block_forward_3(
     del mul_3
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
-        layers_2_attention_wv.view([32, 128, 32])
-        .view([32, 128, 2, 16])
+        layers_2_attention_wv.view([32, 128, 2, 16])
         .unsqueeze(3)
         .expand([32, 128, 2, 4, 16]),
         memory_format=torch.contiguous_format,
     )  # f32[32, 128, 2, 4, 16]
-    del layers_2_attention_wv
     # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     (
         scaled_dot_product_flash_attention_for_c,
@@ -533,127 +518,126 @@ def transformer_block_forward_3(
         0.0,
         True,
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
+    del clone_2
     # return self.wo(output)
     layers_2_attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2)
-        .view([32, 128, -1])
-        .view([4096, 128]),
+        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
         layers_2_attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h_2 = x_2 + layers_2_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
+    h = x + layers_2_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
     del layers_2_attention_wo
     # output = self._norm(x.float()).type_as(x)
-    pow_3 = aten.pow.Tensor_Scalar(h_2, 2)  # f32[32, 128, 128]
+    pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
     mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
     del pow_3
     add_2 = mean_2.add_(1e-05)  # f32[32, 128, 1], in place of mean_2
     del mean_2
     rsqrt_2 = torch.rsqrt(add_2)  # f32[32, 128, 1]
     del add_2
-    output_4 = h_2 * rsqrt_2  # f32[32, 128, 128]
+    output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
-    mul_4 = output_4.mul_(
+    mul_4 = output_2.mul_(
         layers_2_ffn_norm_weight
-    )  # f32[32, 128, 128], in place of output_4
-    del output_4
+    )  # f32[32, 128, 128], in place of output_2
+    del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_2_feed_forward_w1 = torch.mm(
         mul_4.view([4096, 128]), layers_2_feed_forward_w1_weight.t()
     )  # f32[4096, 384]
     silu = F.silu(layers_2_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    del layers_2_feed_forward_w1
     layers_2_feed_forward_w3 = torch.mm(
         mul_4.view([4096, 128]), layers_2_feed_forward_w3_weight.t()
     )  # f32[4096, 384]
     del mul_4
-    mul_5 = silu * layers_2_feed_forward_w3.view([32, 128, 384])  # f32[32, 128, 384]
-    del layers_2_feed_forward_w3
+    mul_5 = silu.mul_(
+        layers_2_feed_forward_w3.view([32, 128, 384])
+    )  # f32[32, 128, 384], in place of silu
+    del silu
     layers_2_feed_forward_w2 = torch.mm(
         mul_5.view([4096, 384]), layers_2_feed_forward_w2_weight.t()
     )  # f32[4096, 128]
+    del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
-    out = h_2 + layers_2_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
+    out = h + layers_2_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
     del layers_2_feed_forward_w2
     return (
         rsqrt,
-        output_2,
+        layers_2_attention_wv,
         mul_2,
         clone,
-        clone_2,
         scaled_dot_product_flash_attention_for_c,
         scaled_dot_product_flash_attention_for_c_2,
-        h_2,
+        h,
         rsqrt_2,
-        silu,
-        mul_5,
+        layers_2_feed_forward_w1,
+        layers_2_feed_forward_w3,
         out,
     )
 
 
 def transformer_block_backward(
+    layers_0_feed_forward_w1,
+    layers_0_feed_forward_w3,
     grad_out,
-    mul_5,
-    h_2,
+    h,
     rsqrt_2,
     scaled_dot_product_flash_attention_for_c,
     mul_2,
     clone,
     clone_2,
     scaled_dot_product_flash_attention_for_c_2,
-    output_2,
-    x_2,
+    x,
     rsqrt,
     layers_0_feed_forward_w2_weight,
     layers_0_ffn_norm_weight,
-    layers_0_feed_forward_w1_weight,
     layers_0_feed_forward_w3_weight,
+    layers_0_feed_forward_w1_weight,
     layers_0_attention_wo_weight,
-    freqs_cis_2,
+    freqs_cis,
     layers_0_attention_norm_weight,
     layers_0_attention_wv_weight,
     layers_0_attention_wk_weight,
     layers_0_attention_wq_weight,
 ):
     """Gradients of TransformerBlock."""
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_out_view = grad_out.view([4096, 128])
-    grad_mm = torch.mm(grad_out_view.t(), mul_5.view([4096, 384]))  # f32[128, 384]
-    del mul_5
-    grad_mul_5_view = torch.mm(
-        grad_out_view, layers_0_feed_forward_w2_weight.t().t()
-    )  # f32[4096, 384]
-    # output = self._norm(x.float()).type_as(x)
-    output_4 = h_2 * rsqrt_2  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul_4 = output_4 * layers_0_ffn_norm_weight  # f32[32, 128, 128], recompute
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    mul_4_view = mul_4.view([4096, 128])
-    layers_0_feed_forward_w1_weight_t = layers_0_feed_forward_w1_weight.t()
-    layers_0_feed_forward_w1 = torch.mm(
-        mul_4_view, layers_0_feed_forward_w1_weight_t
-    )  # f32[4096, 384], recompute
     layers_0_feed_forward_w1_unsafe_view = layers_0_feed_forward_w1.view([32, 128, 384])
     silu = F.silu(layers_0_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
+    layers_0_feed_forward_w3_unsafe_view = layers_0_feed_forward_w3.view([32, 128, 384])
+    mul_5 = silu * layers_0_feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    grad_out_view = grad_out.view([4096, 128])
+    grad_layers_0_feed_forward_w2_weight = torch.mm(
+        grad_out_view.t(), mul_5.view([4096, 384])
+    )  # f32[128, 384]
+    del mul_5
+    grad_mul_5_view = torch.mm(
+        grad_out_view, layers_0_feed_forward_w2_weight
+    )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
     del silu
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    mul_4_view_2 = mul_4.view([4096, 128])
-    layers_0_feed_forward_w3_weight_t = layers_0_feed_forward_w3_weight.t()
-    layers_0_feed_forward_w3 = torch.mm(
-        mul_4_view_2, layers_0_feed_forward_w3_weight_t
-    )  # f32[4096, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_silu_2 = grad_mul_5_view_view * layers_0_feed_forward_w3.view(
-        [32, 128, 384]
+    grad_silu_2 = (
+        grad_mul_5_view_view * layers_0_feed_forward_w3_unsafe_view
     )  # f32[32, 128, 384]
-    del grad_mul_5_view, grad_mul_5_view_view, layers_0_feed_forward_w3
+    del (
+        grad_mul_5_view,
+        grad_mul_5_view_view,
+        layers_0_feed_forward_w3,
+        layers_0_feed_forward_w3_unsafe_view,
+    )
+    # output = self._norm(x.float()).type_as(x)
+    output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
+    # return output * self.weight
+    mul_4 = output_2 * layers_0_ffn_norm_weight  # f32[32, 128, 128], recompute
+    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
-    grad_mm_2 = torch.mm(grad_silu_view.t(), mul_4_view_2)  # f32[384, 128]
+    grad_layers_0_feed_forward_w3_weight = torch.mm(
+        grad_silu_view.t(), mul_4.view([4096, 128])
+    )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, layers_0_feed_forward_w3_weight_t.t()
+        grad_silu_view, layers_0_feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
     grad_layers_0_feed_forward_w1_unsafe_vie = aten.silu_backward(
@@ -663,13 +647,12 @@ def transformer_block_backward(
     grad_layers_0_feed_forward_w1_unsafe_vie_2 = (
         grad_layers_0_feed_forward_w1_unsafe_vie.view([4096, 384])
     )
-    grad_mm_3 = torch.mm(
-        grad_layers_0_feed_forward_w1_unsafe_vie_2.t(), mul_4_view
+    grad_layers_0_feed_forward_w1_weight = torch.mm(
+        grad_layers_0_feed_forward_w1_unsafe_vie_2.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
-    del mul_4, mul_4_view, mul_4_view_2
+    del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_0_feed_forward_w1_unsafe_vie_2,
-        layers_0_feed_forward_w1_weight_t.t(),
+        grad_layers_0_feed_forward_w1_unsafe_vie_2, layers_0_feed_forward_w1_weight
     )  # f32[4096, 128]
     del (
         grad_layers_0_feed_forward_w1_unsafe_vie,
@@ -680,24 +663,24 @@ def transformer_block_backward(
     )  # f32[32, 128, 128]
     del grad_mul_4_view_2, grad_mul_4_view
     # grad of return output * self.weight
-    grad_output_4 = output_4.mul_(grad_add)  # f32[32, 128, 128], in place of output_4
-    del output_4
-    grad_output_4_2 = grad_add.mul_(
+    grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
+    del output_2
+    grad_output_2_2 = grad_add.mul_(
         layers_0_ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
-    grad_sum = aten.sum.dim_IntList(grad_output_4, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_4
+    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output_2
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_h_2 = grad_output_4_2 * h_2  # f32[32, 128, 128]
-    grad_h_2_2 = grad_output_4_2.mul_(
+    grad_h = grad_output_2_2 * h  # f32[32, 128, 128]
+    grad_h_2 = grad_output_2_2.mul_(
         rsqrt_2
-    )  # f32[32, 128, 128], in place of grad_output_4_2
-    del grad_output_4_2
-    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h_2, [2], True)  # f32[32, 128, 1]
-    del grad_h_2
-    grad_h_2_3 = grad_out.add_(grad_h_2_2)  # f32[32, 128, 128], in place of grad_out
-    del grad_out, grad_out_view, grad_h_2_2
+    )  # f32[32, 128, 128], in place of grad_output_2_2
+    del grad_output_2_2
+    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h, [2], True)  # f32[32, 128, 1]
+    del grad_h
+    grad_h_3 = grad_out.add_(grad_h_2)  # f32[32, 128, 128], in place of grad_out
+    del grad_out, grad_out_view, grad_h_2
     grad_add_2 = aten.pow.Tensor_Scalar(rsqrt_2, 3)  # f32[32, 128, 1]
     del rsqrt_2
     grad_add_2_2 = grad_rsqrt_2.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt_2
@@ -708,35 +691,29 @@ def transformer_block_backward(
     del grad_add_2_2, grad_add_2
     grad_pow_3 = grad_add_2_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_2_3
-    grad_h_2_4 = aten.pow.Tensor_Scalar(h_2, 1.0)  # f32[32, 128, 128]
-    del h_2
-    grad_h_2_5 = grad_h_2_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_2_4
-    del grad_h_2_4
-    grad_h_2_6 = grad_pow_3.mul_(
-        grad_h_2_5
-    )  # f32[32, 128, 128], in place of grad_pow_3
-    del grad_pow_3, grad_h_2_5
-    grad_h_2_7 = grad_h_2_3.add_(
-        grad_h_2_6
-    )  # f32[32, 128, 128], in place of grad_h_2_3
-    del grad_h_2_3, grad_h_2_6
+    grad_h_4 = aten.pow.Tensor_Scalar(h, 1.0)  # f32[32, 128, 128]
+    del h
+    grad_h_5 = grad_h_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_4
+    del grad_h_4
+    grad_h_6 = grad_pow_3.mul_(grad_h_5)  # f32[32, 128, 128], in place of grad_pow_3
+    del grad_pow_3, grad_h_5
+    grad_h_7 = grad_h_3.add_(grad_h_6)  # f32[32, 128, 128], in place of grad_h_3
+    del grad_h_3, grad_h_6
     # grad of return self.wo(output)
-    grad_h_2_7_view = grad_h_2_7.view([4096, 128])
-    grad_layers_0_attention_wo_weight_t = torch.mm(
-        grad_h_2_7_view.t(),
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2)
-        .view([32, 128, -1])
-        .view([4096, 128]),
+    grad_h_7_view = grad_h_7.view([4096, 128])
+    grad_layers_0_attention_wo_weight = torch.mm(
+        grad_h_7_view.t(),
+        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
-    grad_output_3_view = torch.mm(
-        grad_h_2_7_view, layers_0_attention_wo_weight.t().t()
+    grad_scaled_dot_product_flash_attention_ = torch.mm(
+        grad_h_7_view, layers_0_attention_wo_weight
     )  # f32[4096, 128]
     # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    grad_queries_2, grad_keys_2, grad_values_2 = (
+    grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_output_3_view.view([32, 128, 128])
-            .view([32, 128, 8, 16])
-            .transpose(1, 2),
+            grad_scaled_dot_product_flash_attention_.view([32, 128, 8, 16]).transpose(
+                1, 2
+            ),
             aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
             clone.view([32, 128, 8, 16]).transpose(1, 2),
             clone_2.view([32, 128, 8, 16]).transpose(1, 2),
@@ -747,7 +724,7 @@ def transformer_block_backward(
         )
     )  # f32[32, 8, 128, 16], f32[32, 8, 128, 16], f32[32, 8, 128, 16]
     del (
-        grad_output_3_view,
+        grad_scaled_dot_product_flash_attention_,
         mul_2,
         clone,
         clone_2,
@@ -756,102 +733,97 @@ def transformer_block_backward(
     )
     # grad of values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     grad_sum_2 = aten.sum.dim_IntList(
-        grad_values_2.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+        grad_values.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
     )  # f32[32, 128, 2, 1, 16]
-    del grad_values_2
+    del grad_values
     # grad of keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
     grad_sum_3 = aten.sum.dim_IntList(
-        grad_keys_2.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+        grad_keys.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
     )  # f32[32, 128, 2, 1, 16]
-    del grad_keys_2
+    del grad_keys
     # grad of xk = apply_rotary_emb(xk, freqs_cis)
-    freqs_cis_3 = aten.slice.Tensor(freqs_cis_2, 0, 0, 128)
-    grad_freqs_cis_3_view_2 = aten.clone(
-        aten._conj(freqs_cis_3.view([1, 128, 1, 8]))
+    grad_freqs_cis_view_2 = aten.clone(
+        aten._conj(freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_xk_2_view_view_as_complex = (
+    grad_layers_0_attention_wk_view_view_as_ = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
-        * grad_freqs_cis_3_view_2
+        * grad_freqs_cis_view_2
     )  # c64[32, 128, 2, 8]
-    del grad_sum_3, grad_freqs_cis_3_view_2
+    del grad_sum_3, grad_freqs_cis_view_2
     # grad of xq = apply_rotary_emb(xq, freqs_cis)
-    grad_freqs_cis_3_view = aten.clone(
-        aten._conj(freqs_cis_3.view([1, 128, 1, 8]))
+    grad_freqs_cis_view = aten.clone(
+        aten._conj(freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_xq_2_view_view_as_complex = (
-        aten.view_as_complex(grad_queries_2.transpose(1, 2).view([32, 128, 8, 8, 2]))
-        * grad_freqs_cis_3_view
+    grad_layers_0_attention_wq_view_view_as_ = (
+        aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
+        * grad_freqs_cis_view
     )  # c64[32, 128, 8, 8]
-    del grad_queries_2, grad_freqs_cis_3_view
+    del grad_queries, grad_freqs_cis_view
+    # output = self._norm(x.float()).type_as(x)
+    output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output_2 * layers_0_attention_norm_weight  # f32[32, 128, 128], recompute
+    mul = output * layers_0_attention_norm_weight  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    grad_sum_2_squeeze_view_view = (
-        grad_sum_2.squeeze(3).view([32, 128, 32]).view([4096, 32])
-    )
-    grad_mm_4 = torch.mm(
-        grad_sum_2_squeeze_view_view.t(), mul.view([4096, 128])
+    grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
+    grad_layers_0_attention_wv_weight = torch.mm(
+        grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view_view, layers_0_attention_wv_weight.t().t()
+        grad_sum_2_squeeze_view, layers_0_attention_wv_weight
     )  # f32[4096, 128]
-    del grad_sum_2, grad_sum_2_squeeze_view_view
-    grad_xk_2_view_view_as_complex_view_as_r_4 = (
-        aten.view_as_real(grad_xk_2_view_view_as_complex)
-        .view([32, 128, 2, 16])
-        .view([32, 128, 32])
-        .view([4096, 32])
-    )
-    grad_mm_5 = torch.mm(
-        grad_xk_2_view_view_as_complex_view_as_r_4.t(), mul.view([4096, 128])
+    del grad_sum_2, grad_sum_2_squeeze_view
+    grad_layers_0_attention_wk_view_view_as__3 = aten.view_as_real(
+        grad_layers_0_attention_wk_view_view_as_
+    ).view([4096, 32])
+    grad_layers_0_attention_wk_weight = torch.mm(
+        grad_layers_0_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_xk_2_view_view_as_complex_view_as_r_4, layers_0_attention_wk_weight.t().t()
+        grad_layers_0_attention_wk_view_view_as__3, layers_0_attention_wk_weight
     )  # f32[4096, 128]
-    del grad_xk_2_view_view_as_complex, grad_xk_2_view_view_as_complex_view_as_r_4
+    del (
+        grad_layers_0_attention_wk_view_view_as_,
+        grad_layers_0_attention_wk_view_view_as__3,
+    )
     grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
     del grad_mul_view_3, grad_mul_view_2
-    grad_xq_2_view_view_as_complex_view_as_r_4 = (
-        aten.view_as_real(grad_xq_2_view_view_as_complex)
-        .view([32, 128, 8, 16])
-        .view([32, 128, 128])
-        .view([4096, 128])
-    )
-    grad_layers_0_attention_wq_weight_t = torch.mm(
-        grad_xq_2_view_view_as_complex_view_as_r_4.t(), mul.view([4096, 128])
+    grad_layers_0_attention_wq_view_view_as__3 = aten.view_as_real(
+        grad_layers_0_attention_wq_view_view_as_
+    ).view([4096, 128])
+    grad_layers_0_attention_wq_weight = torch.mm(
+        grad_layers_0_attention_wq_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_xq_2_view_view_as_complex_view_as_r_4, layers_0_attention_wq_weight.t().t()
+        grad_layers_0_attention_wq_view_view_as__3, layers_0_attention_wq_weight
     )  # f32[4096, 128]
-    del grad_xq_2_view_view_as_complex, grad_xq_2_view_view_as_complex_view_as_r_4
+    del (
+        grad_layers_0_attention_wq_view_view_as_,
+        grad_layers_0_attention_wq_view_view_as__3,
+    )
     grad_add_4 = grad_add_3.add_(
         grad_mul_view.view([32, 128, 128])
     )  # f32[32, 128, 128], in place of grad_add_3
     del grad_add_3, grad_mul_view
     # grad of return output * self.weight
-    grad_output_2 = output_2.mul_(grad_add_4)  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_add_4.mul_(
+    grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
+    del output
+    grad_output_3 = grad_add_4.mul_(
         layers_0_attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
-    grad_sum_4 = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
+    grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_2_2 * x_2  # f32[32, 128, 128]
-    grad_x_2_2 = grad_output_2_2.mul_(
-        rsqrt
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
+    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
+    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
+    del grad_output_3
     grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
     del grad_x_2
-    grad_h_2_8 = grad_h_2_7.add_(
-        grad_x_2_2
-    )  # f32[32, 128, 128], in place of grad_h_2_7
-    del grad_h_2_7, grad_h_2_7_view, grad_x_2_2
+    grad_h_8 = grad_h_7.add_(grad_x_3)  # f32[32, 128, 128], in place of grad_h_7
+    del grad_h_7, grad_h_7_view, grad_x_3
     grad_add_5 = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
     del rsqrt
     grad_add_6 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
@@ -860,91 +832,90 @@ def transformer_block_backward(
     del grad_add_6, grad_add_5
     grad_pow_2 = grad_add_7.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_7
-    grad_x_2_3 = aten.pow.Tensor_Scalar(x_2, 1.0)  # f32[32, 128, 128]
-    del x_2
-    grad_x_2_4 = grad_x_2_3.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_2_3
-    del grad_x_2_3
-    grad_x_2_5 = grad_pow_2.mul_(
-        grad_x_2_4
-    )  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_2_4
-    grad_x = grad_h_2_8.add_(grad_x_2_5)  # f32[32, 128, 128], in place of grad_h_2_8
-    del grad_h_2_8, grad_x_2_5
+    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
+    del x
+    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
+    del grad_x_4
+    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
+    del grad_pow_2, grad_x_5
+    grad_x = grad_h_8.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_h_8
+    del grad_h_8, grad_x_6
     return (
         grad_x,
-        grad_layers_0_attention_wq_weight_t.t().t(),
-        grad_mm_5.t().t(),
-        grad_mm_4.t().t(),
-        grad_layers_0_attention_wo_weight_t.t().t(),
-        grad_mm_3.t().t(),
-        grad_mm.t().t(),
-        grad_mm_2.t().t(),
+        grad_layers_0_attention_wq_weight,
+        grad_layers_0_attention_wk_weight,
+        grad_layers_0_attention_wv_weight,
+        grad_layers_0_attention_wo_weight,
+        grad_layers_0_feed_forward_w1_weight,
+        grad_layers_0_feed_forward_w2_weight,
+        grad_layers_0_feed_forward_w3_weight,
         grad_sum_4.view([128]),
         grad_sum.view([128]),
     )
 
 
 def transformer_block_backward_2(
+    layers_1_feed_forward_w1,
+    layers_1_feed_forward_w3,
     grad_out,
-    mul_5,
-    output_4,
-    h_2,
+    h,
     rsqrt_2,
     scaled_dot_product_flash_attention_for_c,
+    layers_1_attention_wv,
     mul_2,
     clone,
-    clone_2,
     scaled_dot_product_flash_attention_for_c_2,
-    x_2,
+    x,
     rsqrt,
     layers_1_feed_forward_w2_weight,
     layers_1_ffn_norm_weight,
-    layers_1_feed_forward_w1_weight,
     layers_1_feed_forward_w3_weight,
+    layers_1_feed_forward_w1_weight,
     layers_1_attention_wo_weight,
-    freqs_cis_2,
+    freqs_cis,
     layers_1_attention_norm_weight,
     layers_1_attention_wv_weight,
     layers_1_attention_wk_weight,
     layers_1_attention_wq_weight,
 ):
     """Gradients of TransformerBlock."""
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_out_view = grad_out.view([4096, 128])
-    grad_mm = torch.mm(grad_out_view.t(), mul_5.view([4096, 384]))  # f32[128, 384]
-    del mul_5
-    grad_mul_5_view = torch.mm(
-        grad_out_view, layers_1_feed_forward_w2_weight.t().t()
-    )  # f32[4096, 384]
-    # return output * self.weight
-    mul_4 = output_4 * layers_1_ffn_norm_weight  # f32[32, 128, 128], recompute
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    mul_4_view = mul_4.view([4096, 128])
-    layers_1_feed_forward_w1_weight_t = layers_1_feed_forward_w1_weight.t()
-    layers_1_feed_forward_w1 = torch.mm(
-        mul_4_view, layers_1_feed_forward_w1_weight_t
-    )  # f32[4096, 384], recompute
     layers_1_feed_forward_w1_unsafe_view = layers_1_feed_forward_w1.view([32, 128, 384])
     silu = F.silu(layers_1_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
+    layers_1_feed_forward_w3_unsafe_view = layers_1_feed_forward_w3.view([32, 128, 384])
+    mul_5 = silu * layers_1_feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    grad_out_view = grad_out.view([4096, 128])
+    grad_layers_1_feed_forward_w2_weight = torch.mm(
+        grad_out_view.t(), mul_5.view([4096, 384])
+    )  # f32[128, 384]
+    del mul_5
+    grad_mul_5_view = torch.mm(
+        grad_out_view, layers_1_feed_forward_w2_weight
+    )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
     del silu
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    mul_4_view_2 = mul_4.view([4096, 128])
-    layers_1_feed_forward_w3_weight_t = layers_1_feed_forward_w3_weight.t()
-    layers_1_feed_forward_w3 = torch.mm(
-        mul_4_view_2, layers_1_feed_forward_w3_weight_t
-    )  # f32[4096, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_silu_2 = grad_mul_5_view_view * layers_1_feed_forward_w3.view(
-        [32, 128, 384]
+    grad_silu_2 = (
+        grad_mul_5_view_view * layers_1_feed_forward_w3_unsafe_view
     )  # f32[32, 128, 384]
-    del grad_mul_5_view, grad_mul_5_view_view, layers_1_feed_forward_w3
+    del (
+        grad_mul_5_view,
+        grad_mul_5_view_view,
+        layers_1_feed_forward_w3,
+        layers_1_feed_forward_w3_unsafe_view,
+    )
+    # output = self._norm(x.float()).type_as(x)
+    output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
+    # return output * self.weight
+    mul_4 = output_2 * layers_1_ffn_norm_weight  # f32[32, 128, 128], recompute
+    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
-    grad_mm_2 = torch.mm(grad_silu_view.t(), mul_4_view_2)  # f32[384, 128]
+    grad_layers_1_feed_forward_w3_weight = torch.mm(
+        grad_silu_view.t(), mul_4.view([4096, 128])
+    )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, layers_1_feed_forward_w3_weight_t.t()
+        grad_silu_view, layers_1_feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
     grad_layers_1_feed_forward_w1_unsafe_vie = aten.silu_backward(
@@ -954,13 +925,12 @@ def transformer_block_backward_2(
     grad_layers_1_feed_forward_w1_unsafe_vie_2 = (
         grad_layers_1_feed_forward_w1_unsafe_vie.view([4096, 384])
     )
-    grad_mm_3 = torch.mm(
-        grad_layers_1_feed_forward_w1_unsafe_vie_2.t(), mul_4_view
+    grad_layers_1_feed_forward_w1_weight = torch.mm(
+        grad_layers_1_feed_forward_w1_unsafe_vie_2.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
-    del mul_4, mul_4_view, mul_4_view_2
+    del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_1_feed_forward_w1_unsafe_vie_2,
-        layers_1_feed_forward_w1_weight_t.t(),
+        grad_layers_1_feed_forward_w1_unsafe_vie_2, layers_1_feed_forward_w1_weight
     )  # f32[4096, 128]
     del (
         grad_layers_1_feed_forward_w1_unsafe_vie,
@@ -971,24 +941,24 @@ def transformer_block_backward_2(
     )  # f32[32, 128, 128]
     del grad_mul_4_view_2, grad_mul_4_view
     # grad of return output * self.weight
-    grad_output_4 = output_4.mul_(grad_add)  # f32[32, 128, 128], in place of output_4
-    del output_4
-    grad_output_4_2 = grad_add.mul_(
+    grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
+    del output_2
+    grad_output_2_2 = grad_add.mul_(
         layers_1_ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
-    grad_sum = aten.sum.dim_IntList(grad_output_4, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_4
+    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output_2
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_h_2 = grad_output_4_2 * h_2  # f32[32, 128, 128]
-    grad_h_2_2 = grad_output_4_2.mul_(
+    grad_h = grad_output_2_2 * h  # f32[32, 128, 128]
+    grad_h_2 = grad_output_2_2.mul_(
         rsqrt_2
-    )  # f32[32, 128, 128], in place of grad_output_4_2
-    del grad_output_4_2
-    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h_2, [2], True)  # f32[32, 128, 1]
-    del grad_h_2
-    grad_h_2_3 = grad_out.add_(grad_h_2_2)  # f32[32, 128, 128], in place of grad_out
-    del grad_out, grad_out_view, grad_h_2_2
+    )  # f32[32, 128, 128], in place of grad_output_2_2
+    del grad_output_2_2
+    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h, [2], True)  # f32[32, 128, 1]
+    del grad_h
+    grad_h_3 = grad_out.add_(grad_h_2)  # f32[32, 128, 128], in place of grad_out
+    del grad_out, grad_out_view, grad_h_2
     grad_add_2 = aten.pow.Tensor_Scalar(rsqrt_2, 3)  # f32[32, 128, 1]
     del rsqrt_2
     grad_add_2_2 = grad_rsqrt_2.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt_2
@@ -999,35 +969,37 @@ def transformer_block_backward_2(
     del grad_add_2_2, grad_add_2
     grad_pow_3 = grad_add_2_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_2_3
-    grad_h_2_4 = aten.pow.Tensor_Scalar(h_2, 1.0)  # f32[32, 128, 128]
-    del h_2
-    grad_h_2_5 = grad_h_2_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_2_4
-    del grad_h_2_4
-    grad_h_2_6 = grad_pow_3.mul_(
-        grad_h_2_5
-    )  # f32[32, 128, 128], in place of grad_pow_3
-    del grad_pow_3, grad_h_2_5
-    grad_h_2_7 = grad_h_2_3.add_(
-        grad_h_2_6
-    )  # f32[32, 128, 128], in place of grad_h_2_3
-    del grad_h_2_3, grad_h_2_6
+    grad_h_4 = aten.pow.Tensor_Scalar(h, 1.0)  # f32[32, 128, 128]
+    del h
+    grad_h_5 = grad_h_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_4
+    del grad_h_4
+    grad_h_6 = grad_pow_3.mul_(grad_h_5)  # f32[32, 128, 128], in place of grad_pow_3
+    del grad_pow_3, grad_h_5
+    grad_h_7 = grad_h_3.add_(grad_h_6)  # f32[32, 128, 128], in place of grad_h_3
+    del grad_h_3, grad_h_6
     # grad of return self.wo(output)
-    grad_h_2_7_view = grad_h_2_7.view([4096, 128])
-    grad_layers_1_attention_wo_weight_t = torch.mm(
-        grad_h_2_7_view.t(),
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2)
-        .view([32, 128, -1])
-        .view([4096, 128]),
+    grad_h_7_view = grad_h_7.view([4096, 128])
+    grad_layers_1_attention_wo_weight = torch.mm(
+        grad_h_7_view.t(),
+        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
-    grad_output_3_view = torch.mm(
-        grad_h_2_7_view, layers_1_attention_wo_weight.t().t()
+    grad_scaled_dot_product_flash_attention_ = torch.mm(
+        grad_h_7_view, layers_1_attention_wo_weight
     )  # f32[4096, 128]
+    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    clone_2 = aten.clone(
+        layers_1_attention_wv.view([32, 128, 2, 16])
+        .unsqueeze(3)
+        .expand([32, 128, 2, 4, 16]),
+        memory_format=torch.contiguous_format,
+    )  # f32[32, 128, 2, 4, 16], recompute
+    del layers_1_attention_wv
     # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    grad_queries_2, grad_keys_2, grad_values_2 = (
+    grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_output_3_view.view([32, 128, 128])
-            .view([32, 128, 8, 16])
-            .transpose(1, 2),
+            grad_scaled_dot_product_flash_attention_.view([32, 128, 8, 16]).transpose(
+                1, 2
+            ),
             aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
             clone.view([32, 128, 8, 16]).transpose(1, 2),
             clone_2.view([32, 128, 8, 16]).transpose(1, 2),
@@ -1038,7 +1010,7 @@ def transformer_block_backward_2(
         )
     )  # f32[32, 8, 128, 16], f32[32, 8, 128, 16], f32[32, 8, 128, 16]
     del (
-        grad_output_3_view,
+        grad_scaled_dot_product_flash_attention_,
         mul_2,
         clone,
         clone_2,
@@ -1047,104 +1019,97 @@ def transformer_block_backward_2(
     )
     # grad of values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     grad_sum_2 = aten.sum.dim_IntList(
-        grad_values_2.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+        grad_values.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
     )  # f32[32, 128, 2, 1, 16]
-    del grad_values_2
+    del grad_values
     # grad of keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
     grad_sum_3 = aten.sum.dim_IntList(
-        grad_keys_2.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+        grad_keys.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
     )  # f32[32, 128, 2, 1, 16]
-    del grad_keys_2
+    del grad_keys
     # grad of xk = apply_rotary_emb(xk, freqs_cis)
-    freqs_cis_3 = aten.slice.Tensor(freqs_cis_2, 0, 0, 128)
-    grad_freqs_cis_3_view_2 = aten.clone(
-        aten._conj(freqs_cis_3.view([1, 128, 1, 8]))
+    grad_freqs_cis_view_2 = aten.clone(
+        aten._conj(freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_xk_2_view_view_as_complex = (
+    grad_layers_1_attention_wk_view_view_as_ = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
-        * grad_freqs_cis_3_view_2
+        * grad_freqs_cis_view_2
     )  # c64[32, 128, 2, 8]
-    del grad_sum_3, grad_freqs_cis_3_view_2
+    del grad_sum_3, grad_freqs_cis_view_2
     # grad of xq = apply_rotary_emb(xq, freqs_cis)
-    grad_freqs_cis_3_view = aten.clone(
-        aten._conj(freqs_cis_3.view([1, 128, 1, 8]))
+    grad_freqs_cis_view = aten.clone(
+        aten._conj(freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_xq_2_view_view_as_complex = (
-        aten.view_as_complex(grad_queries_2.transpose(1, 2).view([32, 128, 8, 8, 2]))
-        * grad_freqs_cis_3_view
+    grad_layers_1_attention_wq_view_view_as_ = (
+        aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
+        * grad_freqs_cis_view
     )  # c64[32, 128, 8, 8]
-    del grad_queries_2, grad_freqs_cis_3_view
+    del grad_queries, grad_freqs_cis_view
     # output = self._norm(x.float()).type_as(x)
-    output_2 = x_2 * rsqrt  # f32[32, 128, 128], recompute
+    output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output_2 * layers_1_attention_norm_weight  # f32[32, 128, 128], recompute
+    mul = output * layers_1_attention_norm_weight  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    grad_sum_2_squeeze_view_view = (
-        grad_sum_2.squeeze(3).view([32, 128, 32]).view([4096, 32])
-    )
-    grad_mm_4 = torch.mm(
-        grad_sum_2_squeeze_view_view.t(), mul.view([4096, 128])
+    grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
+    grad_layers_1_attention_wv_weight = torch.mm(
+        grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view_view, layers_1_attention_wv_weight.t().t()
+        grad_sum_2_squeeze_view, layers_1_attention_wv_weight
     )  # f32[4096, 128]
-    del grad_sum_2, grad_sum_2_squeeze_view_view
-    grad_xk_2_view_view_as_complex_view_as_r_4 = (
-        aten.view_as_real(grad_xk_2_view_view_as_complex)
-        .view([32, 128, 2, 16])
-        .view([32, 128, 32])
-        .view([4096, 32])
-    )
-    grad_mm_5 = torch.mm(
-        grad_xk_2_view_view_as_complex_view_as_r_4.t(), mul.view([4096, 128])
+    del grad_sum_2, grad_sum_2_squeeze_view
+    grad_layers_1_attention_wk_view_view_as__3 = aten.view_as_real(
+        grad_layers_1_attention_wk_view_view_as_
+    ).view([4096, 32])
+    grad_layers_1_attention_wk_weight = torch.mm(
+        grad_layers_1_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_xk_2_view_view_as_complex_view_as_r_4, layers_1_attention_wk_weight.t().t()
+        grad_layers_1_attention_wk_view_view_as__3, layers_1_attention_wk_weight
     )  # f32[4096, 128]
-    del grad_xk_2_view_view_as_complex, grad_xk_2_view_view_as_complex_view_as_r_4
+    del (
+        grad_layers_1_attention_wk_view_view_as_,
+        grad_layers_1_attention_wk_view_view_as__3,
+    )
     grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
     del grad_mul_view_3, grad_mul_view_2
-    grad_xq_2_view_view_as_complex_view_as_r_4 = (
-        aten.view_as_real(grad_xq_2_view_view_as_complex)
-        .view([32, 128, 8, 16])
-        .view([32, 128, 128])
-        .view([4096, 128])
-    )
-    grad_layers_1_attention_wq_weight_t = torch.mm(
-        grad_xq_2_view_view_as_complex_view_as_r_4.t(), mul.view([4096, 128])
+    grad_layers_1_attention_wq_view_view_as__3 = aten.view_as_real(
+        grad_layers_1_attention_wq_view_view_as_
+    ).view([4096, 128])
+    grad_layers_1_attention_wq_weight = torch.mm(
+        grad_layers_1_attention_wq_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_xq_2_view_view_as_complex_view_as_r_4, layers_1_attention_wq_weight.t().t()
+        grad_layers_1_attention_wq_view_view_as__3, layers_1_attention_wq_weight
     )  # f32[4096, 128]
-    del grad_xq_2_view_view_as_complex, grad_xq_2_view_view_as_complex_view_as_r_4
+    del (
+        grad_layers_1_attention_wq_view_view_as_,
+        grad_layers_1_attention_wq_view_view_as__3,
+    )
     grad_add_4 = grad_add_3.add_(
         grad_mul_view.view([32, 128, 128])
     )  # f32[32, 128, 128], in place of grad_add_3
     del grad_add_3, grad_mul_view
     # grad of return output * self.weight
-    grad_output_2 = output_2.mul_(grad_add_4)  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_add_4.mul_(
+    grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
+    del output
+    grad_output_3 = grad_add_4.mul_(
         layers_1_attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
-    grad_sum_4 = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
+    grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_2_2 * x_2  # f32[32, 128, 128]
-    grad_x_2_2 = grad_output_2_2.mul_(
-        rsqrt
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
+    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
+    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
+    del grad_output_3
     grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
     del grad_x_2
-    grad_h_2_8 = grad_h_2_7.add_(
-        grad_x_2_2
-    )  # f32[32, 128, 128], in place of grad_h_2_7
-    del grad_h_2_7, grad_h_2_7_view, grad_x_2_2
+    grad_h_8 = grad_h_7.add_(grad_x_3)  # f32[32, 128, 128], in place of grad_h_7
+    del grad_h_7, grad_h_7_view, grad_x_3
     grad_add_5 = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
     del rsqrt
     grad_add_6 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
@@ -1153,108 +1118,105 @@ def transformer_block_backward_2(
     del grad_add_6, grad_add_5
     grad_pow_2 = grad_add_7.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_7
-    grad_x_2_3 = aten.pow.Tensor_Scalar(x_2, 1.0)  # f32[32, 128, 128]
-    del x_2
-    grad_x_2_4 = grad_x_2_3.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_2_3
-    del grad_x_2_3
-    grad_x_2_5 = grad_pow_2.mul_(
-        grad_x_2_4
-    )  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_2_4
-    grad_x = grad_h_2_8.add_(grad_x_2_5)  # f32[32, 128, 128], in place of grad_h_2_8
-    del grad_h_2_8, grad_x_2_5
+    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
+    del x
+    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
+    del grad_x_4
+    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
+    del grad_pow_2, grad_x_5
+    grad_x = grad_h_8.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_h_8
+    del grad_h_8, grad_x_6
     return (
         grad_x,
-        grad_layers_1_attention_wq_weight_t.t().t(),
-        grad_mm_5.t().t(),
-        grad_mm_4.t().t(),
-        grad_layers_1_attention_wo_weight_t.t().t(),
-        grad_mm_3.t().t(),
-        grad_mm.t().t(),
-        grad_mm_2.t().t(),
+        grad_layers_1_attention_wq_weight,
+        grad_layers_1_attention_wk_weight,
+        grad_layers_1_attention_wv_weight,
+        grad_layers_1_attention_wo_weight,
+        grad_layers_1_feed_forward_w1_weight,
+        grad_layers_1_feed_forward_w2_weight,
+        grad_layers_1_feed_forward_w3_weight,
         grad_sum_4.view([128]),
         grad_sum.view([128]),
     )
 
 
 def transformer_block_backward_3(
+    layers_2_feed_forward_w1,
+    layers_2_feed_forward_w3,
     grad_out,
-    mul_5,
-    h_2,
+    h,
     rsqrt_2,
-    silu,
     scaled_dot_product_flash_attention_for_c,
+    layers_2_attention_wv,
     mul_2,
     clone,
-    clone_2,
     scaled_dot_product_flash_attention_for_c_2,
-    output_2,
-    x_2,
+    x,
     rsqrt,
     layers_2_feed_forward_w2_weight,
     layers_2_ffn_norm_weight,
-    layers_2_feed_forward_w1_weight,
     layers_2_feed_forward_w3_weight,
+    layers_2_feed_forward_w1_weight,
     layers_2_attention_wo_weight,
-    freqs_cis_2,
+    freqs_cis,
     layers_2_attention_norm_weight,
     layers_2_attention_wv_weight,
     layers_2_attention_wk_weight,
     layers_2_attention_wq_weight,
 ):
     """Gradients of TransformerBlock."""
+    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    layers_2_feed_forward_w1_unsafe_view = layers_2_feed_forward_w1.view([32, 128, 384])
+    silu = F.silu(layers_2_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
+    layers_2_feed_forward_w3_unsafe_view = layers_2_feed_forward_w3.view([32, 128, 384])
+    mul_5 = silu * layers_2_feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_out_view = grad_out.view([4096, 128])
-    grad_mm = torch.mm(grad_out_view.t(), mul_5.view([4096, 384]))  # f32[128, 384]
+    grad_layers_2_feed_forward_w2_weight = torch.mm(
+        grad_out_view.t(), mul_5.view([4096, 384])
+    )  # f32[128, 384]
     del mul_5
     grad_mul_5_view = torch.mm(
-        grad_out_view, layers_2_feed_forward_w2_weight.t().t()
+        grad_out_view, layers_2_feed_forward_w2_weight
     )  # f32[4096, 384]
-    # output = self._norm(x.float()).type_as(x)
-    output_4 = h_2 * rsqrt_2  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul_4 = output_4 * layers_2_ffn_norm_weight  # f32[32, 128, 128], recompute
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    mul_4_view = mul_4.view([4096, 128])
-    layers_2_feed_forward_w1_weight_t = layers_2_feed_forward_w1_weight.t()
-    layers_2_feed_forward_w1 = torch.mm(
-        mul_4_view, layers_2_feed_forward_w1_weight_t
-    )  # f32[4096, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
     del silu
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    mul_4_view_2 = mul_4.view([4096, 128])
-    layers_2_feed_forward_w3_weight_t = layers_2_feed_forward_w3_weight.t()
-    layers_2_feed_forward_w3 = torch.mm(
-        mul_4_view_2, layers_2_feed_forward_w3_weight_t
-    )  # f32[4096, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_silu_2 = grad_mul_5_view_view * layers_2_feed_forward_w3.view(
-        [32, 128, 384]
+    grad_silu_2 = (
+        grad_mul_5_view_view * layers_2_feed_forward_w3_unsafe_view
     )  # f32[32, 128, 384]
-    del grad_mul_5_view, grad_mul_5_view_view, layers_2_feed_forward_w3
+    del (
+        grad_mul_5_view,
+        grad_mul_5_view_view,
+        layers_2_feed_forward_w3,
+        layers_2_feed_forward_w3_unsafe_view,
+    )
+    # output = self._norm(x.float()).type_as(x)
+    output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
+    # return output * self.weight
+    mul_4 = output_2 * layers_2_ffn_norm_weight  # f32[32, 128, 128], recompute
+    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
-    grad_mm_2 = torch.mm(grad_silu_view.t(), mul_4_view_2)  # f32[384, 128]
+    grad_layers_2_feed_forward_w3_weight = torch.mm(
+        grad_silu_view.t(), mul_4.view([4096, 128])
+    )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, layers_2_feed_forward_w3_weight_t.t()
+        grad_silu_view, layers_2_feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
     grad_layers_2_feed_forward_w1_unsafe_vie = aten.silu_backward(
-        grad_silu_2, layers_2_feed_forward_w1.view([32, 128, 384])
+        grad_silu_2, layers_2_feed_forward_w1_unsafe_view
     )  # f32[32, 128, 384]
-    del grad_silu_2, layers_2_feed_forward_w1
+    del grad_silu_2, layers_2_feed_forward_w1, layers_2_feed_forward_w1_unsafe_view
     grad_layers_2_feed_forward_w1_unsafe_vie_2 = (
         grad_layers_2_feed_forward_w1_unsafe_vie.view([4096, 384])
     )
-    grad_mm_3 = torch.mm(
-        grad_layers_2_feed_forward_w1_unsafe_vie_2.t(), mul_4_view
+    grad_layers_2_feed_forward_w1_weight = torch.mm(
+        grad_layers_2_feed_forward_w1_unsafe_vie_2.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
-    del mul_4, mul_4_view, mul_4_view_2
+    del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_2_feed_forward_w1_unsafe_vie_2,
-        layers_2_feed_forward_w1_weight_t.t(),
+        grad_layers_2_feed_forward_w1_unsafe_vie_2, layers_2_feed_forward_w1_weight
     )  # f32[4096, 128]
     del (
         grad_layers_2_feed_forward_w1_unsafe_vie,
@@ -1265,24 +1227,24 @@ def transformer_block_backward_3(
     )  # f32[32, 128, 128]
     del grad_mul_4_view_2, grad_mul_4_view
     # grad of return output * self.weight
-    grad_output_4 = output_4.mul_(grad_add)  # f32[32, 128, 128], in place of output_4
-    del output_4
-    grad_output_4_2 = grad_add.mul_(
+    grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
+    del output_2
+    grad_output_2_2 = grad_add.mul_(
         layers_2_ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
-    grad_sum = aten.sum.dim_IntList(grad_output_4, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_4
+    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output_2
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_h_2 = grad_output_4_2 * h_2  # f32[32, 128, 128]
-    grad_h_2_2 = grad_output_4_2.mul_(
+    grad_h = grad_output_2_2 * h  # f32[32, 128, 128]
+    grad_h_2 = grad_output_2_2.mul_(
         rsqrt_2
-    )  # f32[32, 128, 128], in place of grad_output_4_2
-    del grad_output_4_2
-    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h_2, [2], True)  # f32[32, 128, 1]
-    del grad_h_2
-    grad_h_2_3 = grad_out.add_(grad_h_2_2)  # f32[32, 128, 128], in place of grad_out
-    del grad_out, grad_out_view, grad_h_2_2
+    )  # f32[32, 128, 128], in place of grad_output_2_2
+    del grad_output_2_2
+    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h, [2], True)  # f32[32, 128, 1]
+    del grad_h
+    grad_h_3 = grad_out.add_(grad_h_2)  # f32[32, 128, 128], in place of grad_out
+    del grad_out, grad_out_view, grad_h_2
     grad_add_2 = aten.pow.Tensor_Scalar(rsqrt_2, 3)  # f32[32, 128, 1]
     del rsqrt_2
     grad_add_2_2 = grad_rsqrt_2.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt_2
@@ -1293,35 +1255,37 @@ def transformer_block_backward_3(
     del grad_add_2_2, grad_add_2
     grad_pow_3 = grad_add_2_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_2_3
-    grad_h_2_4 = aten.pow.Tensor_Scalar(h_2, 1.0)  # f32[32, 128, 128]
-    del h_2
-    grad_h_2_5 = grad_h_2_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_2_4
-    del grad_h_2_4
-    grad_h_2_6 = grad_pow_3.mul_(
-        grad_h_2_5
-    )  # f32[32, 128, 128], in place of grad_pow_3
-    del grad_pow_3, grad_h_2_5
-    grad_h_2_7 = grad_h_2_3.add_(
-        grad_h_2_6
-    )  # f32[32, 128, 128], in place of grad_h_2_3
-    del grad_h_2_3, grad_h_2_6
+    grad_h_4 = aten.pow.Tensor_Scalar(h, 1.0)  # f32[32, 128, 128]
+    del h
+    grad_h_5 = grad_h_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_4
+    del grad_h_4
+    grad_h_6 = grad_pow_3.mul_(grad_h_5)  # f32[32, 128, 128], in place of grad_pow_3
+    del grad_pow_3, grad_h_5
+    grad_h_7 = grad_h_3.add_(grad_h_6)  # f32[32, 128, 128], in place of grad_h_3
+    del grad_h_3, grad_h_6
     # grad of return self.wo(output)
-    grad_h_2_7_view = grad_h_2_7.view([4096, 128])
-    grad_layers_2_attention_wo_weight_t = torch.mm(
-        grad_h_2_7_view.t(),
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2)
-        .view([32, 128, -1])
-        .view([4096, 128]),
+    grad_h_7_view = grad_h_7.view([4096, 128])
+    grad_layers_2_attention_wo_weight = torch.mm(
+        grad_h_7_view.t(),
+        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
-    grad_output_3_view = torch.mm(
-        grad_h_2_7_view, layers_2_attention_wo_weight.t().t()
+    grad_scaled_dot_product_flash_attention_ = torch.mm(
+        grad_h_7_view, layers_2_attention_wo_weight
     )  # f32[4096, 128]
+    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    clone_2 = aten.clone(
+        layers_2_attention_wv.view([32, 128, 2, 16])
+        .unsqueeze(3)
+        .expand([32, 128, 2, 4, 16]),
+        memory_format=torch.contiguous_format,
+    )  # f32[32, 128, 2, 4, 16], recompute
+    del layers_2_attention_wv
     # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    grad_queries_2, grad_keys_2, grad_values_2 = (
+    grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_output_3_view.view([32, 128, 128])
-            .view([32, 128, 8, 16])
-            .transpose(1, 2),
+            grad_scaled_dot_product_flash_attention_.view([32, 128, 8, 16]).transpose(
+                1, 2
+            ),
             aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
             clone.view([32, 128, 8, 16]).transpose(1, 2),
             clone_2.view([32, 128, 8, 16]).transpose(1, 2),
@@ -1332,7 +1296,7 @@ def transformer_block_backward_3(
         )
     )  # f32[32, 8, 128, 16], f32[32, 8, 128, 16], f32[32, 8, 128, 16]
     del (
-        grad_output_3_view,
+        grad_scaled_dot_product_flash_attention_,
         mul_2,
         clone,
         clone_2,
@@ -1341,102 +1305,97 @@ def transformer_block_backward_3(
     )
     # grad of values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     grad_sum_2 = aten.sum.dim_IntList(
-        grad_values_2.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+        grad_values.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
     )  # f32[32, 128, 2, 1, 16]
-    del grad_values_2
+    del grad_values
     # grad of keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
     grad_sum_3 = aten.sum.dim_IntList(
-        grad_keys_2.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+        grad_keys.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
     )  # f32[32, 128, 2, 1, 16]
-    del grad_keys_2
+    del grad_keys
     # grad of xk = apply_rotary_emb(xk, freqs_cis)
-    freqs_cis_3 = aten.slice.Tensor(freqs_cis_2, 0, 0, 128)
-    grad_freqs_cis_3_view_2 = aten.clone(
-        aten._conj(freqs_cis_3.view([1, 128, 1, 8]))
+    grad_freqs_cis_view_2 = aten.clone(
+        aten._conj(freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_xk_2_view_view_as_complex = (
+    grad_layers_2_attention_wk_view_view_as_ = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
-        * grad_freqs_cis_3_view_2
+        * grad_freqs_cis_view_2
     )  # c64[32, 128, 2, 8]
-    del grad_sum_3, grad_freqs_cis_3_view_2
+    del grad_sum_3, grad_freqs_cis_view_2
     # grad of xq = apply_rotary_emb(xq, freqs_cis)
-    grad_freqs_cis_3_view = aten.clone(
-        aten._conj(freqs_cis_3.view([1, 128, 1, 8]))
+    grad_freqs_cis_view = aten.clone(
+        aten._conj(freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_xq_2_view_view_as_complex = (
-        aten.view_as_complex(grad_queries_2.transpose(1, 2).view([32, 128, 8, 8, 2]))
-        * grad_freqs_cis_3_view
+    grad_layers_2_attention_wq_view_view_as_ = (
+        aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
+        * grad_freqs_cis_view
     )  # c64[32, 128, 8, 8]
-    del grad_queries_2, grad_freqs_cis_3_view
+    del grad_queries, grad_freqs_cis_view
+    # output = self._norm(x.float()).type_as(x)
+    output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output_2 * layers_2_attention_norm_weight  # f32[32, 128, 128], recompute
+    mul = output * layers_2_attention_norm_weight  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    grad_sum_2_squeeze_view_view = (
-        grad_sum_2.squeeze(3).view([32, 128, 32]).view([4096, 32])
-    )
-    grad_mm_4 = torch.mm(
-        grad_sum_2_squeeze_view_view.t(), mul.view([4096, 128])
+    grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
+    grad_layers_2_attention_wv_weight = torch.mm(
+        grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view_view, layers_2_attention_wv_weight.t().t()
+        grad_sum_2_squeeze_view, layers_2_attention_wv_weight
     )  # f32[4096, 128]
-    del grad_sum_2, grad_sum_2_squeeze_view_view
-    grad_xk_2_view_view_as_complex_view_as_r_4 = (
-        aten.view_as_real(grad_xk_2_view_view_as_complex)
-        .view([32, 128, 2, 16])
-        .view([32, 128, 32])
-        .view([4096, 32])
-    )
-    grad_mm_5 = torch.mm(
-        grad_xk_2_view_view_as_complex_view_as_r_4.t(), mul.view([4096, 128])
+    del grad_sum_2, grad_sum_2_squeeze_view
+    grad_layers_2_attention_wk_view_view_as__3 = aten.view_as_real(
+        grad_layers_2_attention_wk_view_view_as_
+    ).view([4096, 32])
+    grad_layers_2_attention_wk_weight = torch.mm(
+        grad_layers_2_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_xk_2_view_view_as_complex_view_as_r_4, layers_2_attention_wk_weight.t().t()
+        grad_layers_2_attention_wk_view_view_as__3, layers_2_attention_wk_weight
     )  # f32[4096, 128]
-    del grad_xk_2_view_view_as_complex, grad_xk_2_view_view_as_complex_view_as_r_4
+    del (
+        grad_layers_2_attention_wk_view_view_as_,
+        grad_layers_2_attention_wk_view_view_as__3,
+    )
     grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
     del grad_mul_view_3, grad_mul_view_2
-    grad_xq_2_view_view_as_complex_view_as_r_4 = (
-        aten.view_as_real(grad_xq_2_view_view_as_complex)
-        .view([32, 128, 8, 16])
-        .view([32, 128, 128])
-        .view([4096, 128])
-    )
-    grad_layers_2_attention_wq_weight_t = torch.mm(
-        grad_xq_2_view_view_as_complex_view_as_r_4.t(), mul.view([4096, 128])
+    grad_layers_2_attention_wq_view_view_as__3 = aten.view_as_real(
+        grad_layers_2_attention_wq_view_view_as_
+    ).view([4096, 128])
+    grad_layers_2_attention_wq_weight = torch.mm(
+        grad_layers_2_attention_wq_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_xq_2_view_view_as_complex_view_as_r_4, layers_2_attention_wq_weight.t().t()
+        grad_layers_2_attention_wq_view_view_as__3, layers_2_attention_wq_weight
     )  # f32[4096, 128]
-    del grad_xq_2_view_view_as_complex, grad_xq_2_view_view_as_complex_view_as_r_4
+    del (
+        grad_layers_2_attention_wq_view_view_as_,
+        grad_layers_2_attention_wq_view_view_as__3,
+    )
     grad_add_4 = grad_add_3.add_(
         grad_mul_view.view([32, 128, 128])
     )  # f32[32, 128, 128], in place of grad_add_3
     del grad_add_3, grad_mul_view
     # grad of return output * self.weight
-    grad_output_2 = output_2.mul_(grad_add_4)  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_add_4.mul_(
+    grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
+    del output
+    grad_output_3 = grad_add_4.mul_(
         layers_2_attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
-    grad_sum_4 = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
+    grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_2_2 * x_2  # f32[32, 128, 128]
-    grad_x_2_2 = grad_output_2_2.mul_(
-        rsqrt
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
+    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
+    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
+    del grad_output_3
     grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
     del grad_x_2
-    grad_h_2_8 = grad_h_2_7.add_(
-        grad_x_2_2
-    )  # f32[32, 128, 128], in place of grad_h_2_7
-    del grad_h_2_7, grad_h_2_7_view, grad_x_2_2
+    grad_h_8 = grad_h_7.add_(grad_x_3)  # f32[32, 128, 128], in place of grad_h_7
+    del grad_h_7, grad_h_7_view, grad_x_3
     grad_add_5 = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
     del rsqrt
     grad_add_6 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
@@ -1445,25 +1404,23 @@ def transformer_block_backward_3(
     del grad_add_6, grad_add_5
     grad_pow_2 = grad_add_7.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_7
-    grad_x_2_3 = aten.pow.Tensor_Scalar(x_2, 1.0)  # f32[32, 128, 128]
-    del x_2
-    grad_x_2_4 = grad_x_2_3.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_2_3
-    del grad_x_2_3
-    grad_x_2_5 = grad_pow_2.mul_(
-        grad_x_2_4
-    )  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_2_4
-    grad_x = grad_h_2_8.add_(grad_x_2_5)  # f32[32, 128, 128], in place of grad_h_2_8
-    del grad_h_2_8, grad_x_2_5
+    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
+    del x
+    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
+    del grad_x_4
+    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
+    del grad_pow_2, grad_x_5
+    grad_x = grad_h_8.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_h_8
+    del grad_h_8, grad_x_6
     return (
         grad_x,
-        grad_layers_2_attention_wq_weight_t.t().t(),
-        grad_mm_5.t().t(),
-        grad_mm_4.t().t(),
-        grad_layers_2_attention_wo_weight_t.t().t(),
-        grad_mm_3.t().t(),
-        grad_mm.t().t(),
-        grad_mm_2.t().t(),
+        grad_layers_2_attention_wq_weight,
+        grad_layers_2_attention_wk_weight,
+        grad_layers_2_attention_wv_weight,
+        grad_layers_2_attention_wo_weight,
+        grad_layers_2_feed_forward_w1_weight,
+        grad_layers_2_feed_forward_w2_weight,
+        grad_layers_2_feed_forward_w3_weight,
         grad_sum_4.view([128]),
         grad_sum.view([128]),
     )
@@ -1472,48 +1429,44 @@ def transformer_block_backward_3(
 # ---- block: norm..output ----
 
 
-def norm_output_forward(x_2, norm_weight, output_weight, labels_2):
+def norm_output_forward(x, norm_weight, output_weight, labels):
     """Forward of norm..output."""
     # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x_2, 2)  # f32[32, 128, 128]
+    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
     mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
     del pow_2
     add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
     del mean
     rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
     del add
-    output_2 = x_2 * rsqrt  # f32[32, 128, 128]
+    output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
-    mul = output_2 * norm_weight  # f32[32, 128, 128]
+    mul = output.mul_(norm_weight)  # f32[32, 128, 128], in place of output
+    del output
     # logits = self.output(self.norm(h)).float()
-    output_3 = torch.mm(mul.view([4096, 128]), output_weight.t())  # f32[4096, 512]
+    output_2 = torch.mm(mul.view([4096, 128]), output_weight.t())  # f32[4096, 512]
     del mul
     # loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-    logits_2 = output_3.view([32, 128, 512])
-    log_softmax = aten._log_softmax(
-        logits_2.view([4096, 512]), 1, False
-    )  # f32[4096, 512]
+    log_softmax = aten._log_softmax(output_2, 1, False)  # f32[4096, 512]
     nll_loss_forward, nll_loss_forward_weight = aten.nll_loss_forward(
-        log_softmax, labels_2.view([4096]), None, 1, -100
+        log_softmax, labels.view([4096]), None, 1, -100
     )  # f32[], f32[]
     return (
         rsqrt,
-        output_2,
         log_softmax,
         nll_loss_forward_weight,
         nll_loss_forward,
-        logits_2,
+        output_2.view([32, 128, 512]),
     )
 
 
 def norm_output_backward(
     log_softmax,
     nll_loss_forward_weight,
-    output_2,
-    x_2,
+    x,
     rsqrt,
     tangents_1,
-    labels_2,
+    labels,
     norm_weight,
     output_weight,
 ):
@@ -1522,47 +1475,42 @@ def norm_output_backward(
     grad_log_softmax = aten.nll_loss_backward(
         tangents_1,
         log_softmax,
-        labels_2.view([4096]),
+        labels.view([4096]),
         None,
         1,
         -100,
         nll_loss_forward_weight,
     )  # f32[4096, 512]
     del nll_loss_forward_weight
-    grad_logits_2_view = aten._log_softmax_backward_data(
+    grad_output_2 = aten._log_softmax_backward_data(
         grad_log_softmax, log_softmax, 1, torch.float32
     )  # f32[4096, 512]
     del grad_log_softmax, log_softmax
+    # output = self._norm(x.float()).type_as(x)
+    output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output_2 * norm_weight  # f32[32, 128, 128], recompute
+    mul = output * norm_weight  # f32[32, 128, 128], recompute
     # grad of logits = self.output(self.norm(h)).float()
-    grad_logits_2_view_view_view = grad_logits_2_view.view([32, 128, 512]).view(
-        [4096, 512]
-    )
-    grad_mm = torch.mm(
-        grad_logits_2_view_view_view.t(), mul.view([4096, 128])
+    grad_output_weight = torch.mm(
+        grad_output_2.t(), mul.view([4096, 128])
     )  # f32[512, 128]
     del mul
-    grad_mul_view = torch.mm(
-        grad_logits_2_view_view_view, output_weight.t().t()
-    )  # f32[4096, 128]
-    del grad_logits_2_view, grad_logits_2_view_view_view
+    grad_mul_view = torch.mm(grad_output_2, output_weight)  # f32[4096, 128]
+    del grad_output_2
     # grad of return output * self.weight
     grad_mul_view_view = grad_mul_view.view([32, 128, 128])
-    grad_output_2 = output_2.mul_(
+    grad_output = output.mul_(
         grad_mul_view_view
-    )  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_mul_view_view * norm_weight  # f32[32, 128, 128]
+    )  # f32[32, 128, 128], in place of output
+    del output
+    grad_output_3 = grad_mul_view_view * norm_weight  # f32[32, 128, 128]
     del grad_mul_view, grad_mul_view_view
-    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
+    grad_sum = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
+    del grad_output
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_2_2 * x_2  # f32[32, 128, 128]
-    grad_x_2_2 = grad_output_2_2.mul_(
-        rsqrt
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
+    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
+    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
+    del grad_output_3
     grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
     del grad_x_2
     grad_add = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
@@ -1573,17 +1521,15 @@ def norm_output_backward(
     del grad_add_2, grad_add
     grad_pow_2 = grad_add_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
     del grad_add_3
-    grad_x_2_3 = aten.pow.Tensor_Scalar(x_2, 1.0)  # f32[32, 128, 128]
-    del x_2
-    grad_x_2_4 = grad_x_2_3.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_2_3
-    del grad_x_2_3
-    grad_x_2_5 = grad_pow_2.mul_(
-        grad_x_2_4
-    )  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_2_4
-    grad_x = grad_x_2_2.add_(grad_x_2_5)  # f32[32, 128, 128], in place of grad_x_2_2
-    del grad_x_2_2, grad_x_2_5
-    return grad_x, grad_sum.view([128]), grad_mm.t().t()
+    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
+    del x
+    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
+    del grad_x_4
+    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
+    del grad_pow_2, grad_x_5
+    grad_x = grad_x_3.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_x_3
+    del grad_x_3, grad_x_6
+    return grad_x, grad_sum.view([128]), grad_output_weight
 
 
 # ---- the step: one autograd.Function per block ----
@@ -1632,7 +1578,7 @@ class TransformerBlockWeights(NamedTuple):
     layers_0_attention_wq_weight: torch.Tensor
     layers_0_attention_wk_weight: torch.Tensor
     layers_0_attention_wv_weight: torch.Tensor
-    freqs_cis_2: torch.Tensor
+    freqs_cis: torch.Tensor
     layers_0_attention_wo_weight: torch.Tensor
     layers_0_ffn_norm_weight: torch.Tensor
     layers_0_feed_forward_w1_weight: torch.Tensor
@@ -1662,7 +1608,7 @@ class TransformerBlockWeights_2(NamedTuple):
     layers_1_attention_wq_weight: torch.Tensor
     layers_1_attention_wk_weight: torch.Tensor
     layers_1_attention_wv_weight: torch.Tensor
-    freqs_cis_2: torch.Tensor
+    freqs_cis: torch.Tensor
     layers_1_attention_wo_weight: torch.Tensor
     layers_1_ffn_norm_weight: torch.Tensor
     layers_1_feed_forward_w1_weight: torch.Tensor
@@ -1692,7 +1638,7 @@ class TransformerBlockWeights_3(NamedTuple):
     layers_2_attention_wq_weight: torch.Tensor
     layers_2_attention_wk_weight: torch.Tensor
     layers_2_attention_wv_weight: torch.Tensor
-    freqs_cis_2: torch.Tensor
+    freqs_cis: torch.Tensor
     layers_2_attention_wo_weight: torch.Tensor
     layers_2_ffn_norm_weight: torch.Tensor
     layers_2_feed_forward_w1_weight: torch.Tensor
@@ -1737,7 +1683,6 @@ class EmbeddingStep(torch.autograd.Function):
         weights = EmbeddingWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        live["weights", i] = weights
         live["x", i + 1] = embedding_forward(weights.weight, live["tokens"])
         return token.new_empty(0)
 
@@ -1760,23 +1705,23 @@ class TransformerBlockStep(torch.autograd.Function):
         ctx.live, ctx.i = live, i
         (
             live["rsqrt", i],
-            live["output_2", i],
             live["mul_2", i],
             live["clone", i],
             live["clone_2", i],
             live["scaled_dot_product_flash_attention_for_c", i],
             live["scaled_dot_product_flash_attention_for_c_2", i],
-            live["h_2", i],
+            live["h", i],
             live["rsqrt_2", i],
-            live["mul_5", i],
+            live["layers_0_feed_forward_w1", i],
+            live["layers_0_feed_forward_w3", i],
             live["x", i + 1],
         ) = transformer_block_forward(
-            live.take(("x", i)),
+            live["x", i],
             weights.layers_0_attention_norm_weight,
             weights.layers_0_attention_wq_weight,
             weights.layers_0_attention_wk_weight,
             weights.layers_0_attention_wv_weight,
-            weights.freqs_cis_2,
+            weights.freqs_cis,
             weights.layers_0_attention_wo_weight,
             weights.layers_0_ffn_norm_weight,
             weights.layers_0_feed_forward_w1_weight,
@@ -1790,38 +1735,36 @@ class TransformerBlockStep(torch.autograd.Function):
     def backward(ctx, token):
         weights = TransformerBlockWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
-        weights_1_before = live["weights", i - 1]
-        live["x", i] = embedding_forward(weights_1_before.weight, live["tokens"])
         (
             live["grad_x", i],
-            layers_0_attention_wq_2,
-            layers_0_attention_wk_2,
-            layers_0_attention_wv_2,
-            layers_0_attention_wo_2,
-            layers_0_feed_forward_w1_2,
-            layers_0_feed_forward_w2_2,
-            layers_0_feed_forward_w3_2,
-            view,
-            view_2,
+            grad_layers_0_attention_wq_weight,
+            grad_layers_0_attention_wk_weight,
+            grad_layers_0_attention_wv_weight,
+            grad_layers_0_attention_wo_weight,
+            grad_layers_0_feed_forward_w1_weight,
+            grad_layers_0_feed_forward_w2_weight,
+            grad_layers_0_feed_forward_w3_weight,
+            grad_layers_0_attention_norm_weight,
+            grad_layers_0_ffn_norm_weight,
         ) = transformer_block_backward(
+            live.take(("layers_0_feed_forward_w1", i)),
+            live.take(("layers_0_feed_forward_w3", i)),
             live.take(("grad_x", i + 1)),
-            live.take(("mul_5", i)),
-            live.take(("h_2", i)),
+            live.take(("h", i)),
             live.take(("rsqrt_2", i)),
             live.take(("scaled_dot_product_flash_attention_for_c", i)),
             live.take(("mul_2", i)),
             live.take(("clone", i)),
             live.take(("clone_2", i)),
             live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-            live.take(("output_2", i)),
             live.take(("x", i)),
             live.take(("rsqrt", i)),
             weights.layers_0_feed_forward_w2_weight,
             weights.layers_0_ffn_norm_weight,
-            weights.layers_0_feed_forward_w1_weight,
             weights.layers_0_feed_forward_w3_weight,
+            weights.layers_0_feed_forward_w1_weight,
             weights.layers_0_attention_wo_weight,
-            weights.freqs_cis_2,
+            weights.freqs_cis,
             weights.layers_0_attention_norm_weight,
             weights.layers_0_attention_wv_weight,
             weights.layers_0_attention_wk_weight,
@@ -1831,16 +1774,16 @@ class TransformerBlockStep(torch.autograd.Function):
             token,
             None,
             None,
-            view,
-            layers_0_attention_wq_2,
-            layers_0_attention_wk_2,
-            layers_0_attention_wv_2,
+            grad_layers_0_attention_norm_weight,
+            grad_layers_0_attention_wq_weight,
+            grad_layers_0_attention_wk_weight,
+            grad_layers_0_attention_wv_weight,
             None,
-            layers_0_attention_wo_2,
-            view_2,
-            layers_0_feed_forward_w1_2,
-            layers_0_feed_forward_w3_2,
-            layers_0_feed_forward_w2_2,
+            grad_layers_0_attention_wo_weight,
+            grad_layers_0_ffn_norm_weight,
+            grad_layers_0_feed_forward_w1_weight,
+            grad_layers_0_feed_forward_w3_weight,
+            grad_layers_0_feed_forward_w2_weight,
         )
 
 
@@ -1854,15 +1797,15 @@ class TransformerBlockStep_2(torch.autograd.Function):
         ctx.live, ctx.i = live, i
         (
             live["rsqrt", i],
+            live["layers_1_attention_wv", i],
             live["mul_2", i],
             live["clone", i],
-            live["clone_2", i],
             live["scaled_dot_product_flash_attention_for_c", i],
             live["scaled_dot_product_flash_attention_for_c_2", i],
-            live["h_2", i],
+            live["h", i],
             live["rsqrt_2", i],
-            live["output_4", i],
-            live["mul_5", i],
+            live["layers_1_feed_forward_w1", i],
+            live["layers_1_feed_forward_w3", i],
             live["x", i + 1],
         ) = transformer_block_forward_2(
             live["x", i],
@@ -1870,7 +1813,7 @@ class TransformerBlockStep_2(torch.autograd.Function):
             weights.layers_1_attention_wq_weight,
             weights.layers_1_attention_wk_weight,
             weights.layers_1_attention_wv_weight,
-            weights.freqs_cis_2,
+            weights.freqs_cis,
             weights.layers_1_attention_wo_weight,
             weights.layers_1_ffn_norm_weight,
             weights.layers_1_feed_forward_w1_weight,
@@ -1886,34 +1829,34 @@ class TransformerBlockStep_2(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         (
             live["grad_x", i],
-            layers_1_attention_wq_2,
-            layers_1_attention_wk_2,
-            layers_1_attention_wv_2,
-            layers_1_attention_wo_2,
-            layers_1_feed_forward_w1_2,
-            layers_1_feed_forward_w2_2,
-            layers_1_feed_forward_w3_2,
-            view,
-            view_2,
+            grad_layers_1_attention_wq_weight,
+            grad_layers_1_attention_wk_weight,
+            grad_layers_1_attention_wv_weight,
+            grad_layers_1_attention_wo_weight,
+            grad_layers_1_feed_forward_w1_weight,
+            grad_layers_1_feed_forward_w2_weight,
+            grad_layers_1_feed_forward_w3_weight,
+            grad_layers_1_attention_norm_weight,
+            grad_layers_1_ffn_norm_weight,
         ) = transformer_block_backward_2(
+            live.take(("layers_1_feed_forward_w1", i)),
+            live.take(("layers_1_feed_forward_w3", i)),
             live.take(("grad_x", i + 1)),
-            live.take(("mul_5", i)),
-            live.take(("output_4", i)),
-            live.take(("h_2", i)),
+            live.take(("h", i)),
             live.take(("rsqrt_2", i)),
             live.take(("scaled_dot_product_flash_attention_for_c", i)),
+            live.take(("layers_1_attention_wv", i)),
             live.take(("mul_2", i)),
             live.take(("clone", i)),
-            live.take(("clone_2", i)),
             live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
             live.take(("x", i)),
             live.take(("rsqrt", i)),
             weights.layers_1_feed_forward_w2_weight,
             weights.layers_1_ffn_norm_weight,
-            weights.layers_1_feed_forward_w1_weight,
             weights.layers_1_feed_forward_w3_weight,
+            weights.layers_1_feed_forward_w1_weight,
             weights.layers_1_attention_wo_weight,
-            weights.freqs_cis_2,
+            weights.freqs_cis,
             weights.layers_1_attention_norm_weight,
             weights.layers_1_attention_wv_weight,
             weights.layers_1_attention_wk_weight,
@@ -1923,16 +1866,16 @@ class TransformerBlockStep_2(torch.autograd.Function):
             token,
             None,
             None,
-            view,
-            layers_1_attention_wq_2,
-            layers_1_attention_wk_2,
-            layers_1_attention_wv_2,
+            grad_layers_1_attention_norm_weight,
+            grad_layers_1_attention_wq_weight,
+            grad_layers_1_attention_wk_weight,
+            grad_layers_1_attention_wv_weight,
             None,
-            layers_1_attention_wo_2,
-            view_2,
-            layers_1_feed_forward_w1_2,
-            layers_1_feed_forward_w3_2,
-            layers_1_feed_forward_w2_2,
+            grad_layers_1_attention_wo_weight,
+            grad_layers_1_ffn_norm_weight,
+            grad_layers_1_feed_forward_w1_weight,
+            grad_layers_1_feed_forward_w3_weight,
+            grad_layers_1_feed_forward_w2_weight,
         )
 
 
@@ -1946,16 +1889,15 @@ class TransformerBlockStep_3(torch.autograd.Function):
         ctx.live, ctx.i = live, i
         (
             live["rsqrt", i],
-            live["output_2", i],
+            live["layers_2_attention_wv", i],
             live["mul_2", i],
             live["clone", i],
-            live["clone_2", i],
             live["scaled_dot_product_flash_attention_for_c", i],
             live["scaled_dot_product_flash_attention_for_c_2", i],
-            live["h_2", i],
+            live["h", i],
             live["rsqrt_2", i],
-            live["silu", i],
-            live["mul_5", i],
+            live["layers_2_feed_forward_w1", i],
+            live["layers_2_feed_forward_w3", i],
             live["x", i + 1],
         ) = transformer_block_forward_3(
             live["x", i],
@@ -1963,7 +1905,7 @@ class TransformerBlockStep_3(torch.autograd.Function):
             weights.layers_2_attention_wq_weight,
             weights.layers_2_attention_wk_weight,
             weights.layers_2_attention_wv_weight,
-            weights.freqs_cis_2,
+            weights.freqs_cis,
             weights.layers_2_attention_wo_weight,
             weights.layers_2_ffn_norm_weight,
             weights.layers_2_feed_forward_w1_weight,
@@ -1979,35 +1921,34 @@ class TransformerBlockStep_3(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         (
             live["grad_x", i],
-            layers_2_attention_wq_2,
-            layers_2_attention_wk_2,
-            layers_2_attention_wv_2,
-            layers_2_attention_wo_2,
-            layers_2_feed_forward_w1_2,
-            layers_2_feed_forward_w2_2,
-            layers_2_feed_forward_w3_2,
-            view,
-            view_2,
+            grad_layers_2_attention_wq_weight,
+            grad_layers_2_attention_wk_weight,
+            grad_layers_2_attention_wv_weight,
+            grad_layers_2_attention_wo_weight,
+            grad_layers_2_feed_forward_w1_weight,
+            grad_layers_2_feed_forward_w2_weight,
+            grad_layers_2_feed_forward_w3_weight,
+            grad_layers_2_attention_norm_weight,
+            grad_layers_2_ffn_norm_weight,
         ) = transformer_block_backward_3(
+            live.take(("layers_2_feed_forward_w1", i)),
+            live.take(("layers_2_feed_forward_w3", i)),
             live.take(("grad_x", i + 1)),
-            live.take(("mul_5", i)),
-            live.take(("h_2", i)),
+            live.take(("h", i)),
             live.take(("rsqrt_2", i)),
-            live.take(("silu", i)),
             live.take(("scaled_dot_product_flash_attention_for_c", i)),
+            live.take(("layers_2_attention_wv", i)),
             live.take(("mul_2", i)),
             live.take(("clone", i)),
-            live.take(("clone_2", i)),
             live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-            live.take(("output_2", i)),
             live.take(("x", i)),
             live.take(("rsqrt", i)),
             weights.layers_2_feed_forward_w2_weight,
             weights.layers_2_ffn_norm_weight,
-            weights.layers_2_feed_forward_w1_weight,
             weights.layers_2_feed_forward_w3_weight,
+            weights.layers_2_feed_forward_w1_weight,
             weights.layers_2_attention_wo_weight,
-            weights.freqs_cis_2,
+            weights.freqs_cis,
             weights.layers_2_attention_norm_weight,
             weights.layers_2_attention_wv_weight,
             weights.layers_2_attention_wk_weight,
@@ -2017,16 +1958,16 @@ class TransformerBlockStep_3(torch.autograd.Function):
             token,
             None,
             None,
-            view,
-            layers_2_attention_wq_2,
-            layers_2_attention_wk_2,
-            layers_2_attention_wv_2,
+            grad_layers_2_attention_norm_weight,
+            grad_layers_2_attention_wq_weight,
+            grad_layers_2_attention_wk_weight,
+            grad_layers_2_attention_wv_weight,
             None,
-            layers_2_attention_wo_2,
-            view_2,
-            layers_2_feed_forward_w1_2,
-            layers_2_feed_forward_w3_2,
-            layers_2_feed_forward_w2_2,
+            grad_layers_2_attention_wo_weight,
+            grad_layers_2_ffn_norm_weight,
+            grad_layers_2_feed_forward_w1_weight,
+            grad_layers_2_feed_forward_w3_weight,
+            grad_layers_2_feed_forward_w2_weight,
         )
 
 
@@ -2041,33 +1982,31 @@ class NormOutputStep(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         (
             live["rsqrt", i],
-            live["output_2", i],
             live["log_softmax", i],
             live["nll_loss_forward_weight", i],
             nll_loss_forward,
-            logits_2,
+            logits,
         ) = norm_output_forward(
             live["x", i], weights.norm_weight, weights.output_weight, live["labels"]
         )
-        return nll_loss_forward, logits_2
+        return nll_loss_forward, logits
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad_nll_loss_forward, grad_logits_2):
+    def backward(ctx, grad_nll_loss_forward, grad_logits):
         weights = NormOutputWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
-        if grad_logits_2 is not None:
+        if grad_logits is not None:
             raise RuntimeError(
-                "a gradient arrived for logits_2, but this file was generated for the gradient of the loss alone"
+                "a gradient arrived for logits, but this file was generated for the gradient of the loss alone"
             )
         if grad_nll_loss_forward is None:
             raise RuntimeError(
                 "no gradient arrived for nll_loss_forward, which this file was generated for"
             )
-        live["grad_x", i], view, output_4 = norm_output_backward(
+        live["grad_x", i], grad_norm_weight, grad_output_weight = norm_output_backward(
             live.take(("log_softmax", i)),
             live.take(("nll_loss_forward_weight", i)),
-            live.take(("output_2", i)),
             live.take(("x", i)),
             live.take(("rsqrt", i)),
             grad_nll_loss_forward,
@@ -2075,7 +2014,13 @@ class NormOutputStep(torch.autograd.Function):
             weights.norm_weight,
             weights.output_weight,
         )
-        return grad_nll_loss_forward.new_empty(0), None, None, view, output_4
+        return (
+            grad_nll_loss_forward.new_empty(0),
+            None,
+            None,
+            grad_norm_weight,
+            grad_output_weight,
+        )
 
 
 def check_step(model, inputs):
@@ -2167,10 +2112,10 @@ class Transformer(nn.Module):
         token = TransformerBlockStep_3.apply(
             token, live, 3, *TransformerBlockWeights_3.of(self)
         )
-        nll_loss_forward, logits_2 = NormOutputStep.apply(
+        nll_loss_forward, logits = NormOutputStep.apply(
             token, live, 4, *NormOutputWeights.of(self)
         )
-        return {"loss": nll_loss_forward, "logits": logits_2}
+        return {"loss": nll_loss_forward, "logits": logits}
 
 
 def example_inputs() -> dict[str, Tensor]:

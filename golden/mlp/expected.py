@@ -6,16 +6,16 @@
 # inputs    x: float32[4096, 64], target: int64[4096]
 # device    cpu, torch 2.13, costs roofline
 # budget    118.4 MiB  (124111999 bytes)
-# peak      117.3 MiB  (122967252 bytes; model.py: 197.3 MiB), in backward of blocks.3
-# overhead  +10.4 % of the step
+# peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
+# overhead  +5.0 % of the step; no schedule within this budget is below +4.3 %
 #
 # block       forward keeps  backward runs again  peak there
 # stem        0 B            -                    29.2 MiB
-# blocks.0    21.0 MiB       1 of 8 ops           76.2 MiB
-# blocks.1    5.0 MiB        2 of 8 ops           103.2 MiB
-# blocks.2    5.0 MiB        2 of 8 ops           110.2 MiB
-# blocks.3    37.0 MiB       -                    117.3 MiB
-# norm..head  4.2 MiB        -                    105.5 MiB
+# blocks.0    1.0 MiB        3 of 8 ops           80.2 MiB
+# blocks.1    17.0 MiB       2 of 8 ops           79.2 MiB
+# blocks.2    17.0 MiB       2 of 8 ops           98.2 MiB
+# blocks.3    33.0 MiB       1 of 8 ops           117.1 MiB
+# norm..head  4.2 MiB        -                    105.3 MiB
 
 """A residual MLP classifier that returns its loss."""
 
@@ -49,111 +49,103 @@ aten = torch.ops.aten
 # ---- block: stem ----
 
 
-def stem_forward(bias, x_2, weight):
+def stem_forward(bias, x, weight):
     """Forward of stem."""
     # x = torch.tanh(self.stem(x))
-    x_3 = torch.addmm(bias, x_2, weight.t())  # f32[4096, 256]
-    out = x_3.tanh_()  # f32[4096, 256], in place of x_3
-    del x_3
+    x_2 = torch.addmm(bias, x, weight.t())  # f32[4096, 256]
+    out = x_2.tanh_()  # f32[4096, 256], in place of x_2
+    del x_2
     return out
 
 
-def stem_backward(grad_out, out, x_2):
+def stem_backward(grad_out, out, x):
     """Gradients of stem."""
     # grad of x = torch.tanh(self.stem(x))
-    grad_x_3 = aten.tanh_backward(grad_out, out)  # f32[4096, 256]
+    grad_x_2 = aten.tanh_backward(grad_out, out)  # f32[4096, 256]
     del grad_out, out
-    grad_mm = torch.mm(grad_x_3.t(), x_2)  # f32[256, 64]
-    grad_sum = aten.sum.dim_IntList(grad_x_3, [0], True)  # f32[1, 256]
-    del grad_x_3
-    return grad_mm.t().t(), grad_sum.view([256])
+    grad_weight = torch.mm(grad_x_2.t(), x)  # f32[256, 64]
+    grad_sum = aten.sum.dim_IntList(grad_x_2, [0], True)  # f32[1, 256]
+    del grad_x_2
+    return grad_weight, grad_sum.view([256])
 
 
 # ---- block: blocks.0 ----
 
 
 def block_forward(
-    x_2, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
+    x, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
 ):
     """Forward of Block."""
     # h = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x_2, [256], norm_weight, norm_bias, 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
+    norm = aten.native_layer_norm(x, [256], norm_weight, norm_bias, 1e-05)[
+        0
+    ]  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h_2 = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
-    h_3 = aten.gelu(h_2)  # f32[4096, 1024]
-    del h_2
+    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
+    del norm
+    h_2 = aten.gelu(h)  # f32[4096, 1024]
+    del h
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(proj_bias, h_3, proj_weight.t())  # f32[4096, 256]
-    drop_2, drop_mask = aten.native_dropout(
+    proj = torch.addmm(proj_bias, h_2, proj_weight.t())  # f32[4096, 256]
+    del h_2
+    drop, drop_mask = aten.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
     del proj
-    out = drop_2.add_(x_2)  # f32[4096, 256], in place of drop_2
-    del drop_2
-    return norm, norm_mean, norm_rstd, h_3, drop_mask, out
+    out = drop.add_(x)  # f32[4096, 256], in place of drop
+    del drop
+    return drop_mask, out
 
 
 def block_forward_2(
-    x_2, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
+    x, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
 ):
     """Forward of Block."""
     # h = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x_2, [256], norm_weight, norm_bias, 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
+    norm = aten.native_layer_norm(x, [256], norm_weight, norm_bias, 1e-05)[
+        0
+    ]  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h_2 = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
-    h_3 = aten.gelu(h_2)  # f32[4096, 1024]
-    del h_2
+    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
+    del norm
+    h_2 = aten.gelu(h)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(proj_bias, h_3, proj_weight.t())  # f32[4096, 256]
-    del h_3
-    drop_2, drop_mask = aten.native_dropout(
+    proj = torch.addmm(proj_bias, h_2, proj_weight.t())  # f32[4096, 256]
+    del h_2
+    drop, drop_mask = aten.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
     del proj
-    out = drop_2.add_(x_2)  # f32[4096, 256], in place of drop_2
-    del drop_2
-    return norm, norm_mean, norm_rstd, drop_mask, out
+    out = drop.add_(x)  # f32[4096, 256], in place of drop
+    del drop
+    return h, drop_mask, out
 
 
 def block_forward_3(
-    x_2, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
+    x, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
 ):
     """Forward of Block."""
     # h = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x_2, [256], norm_weight, norm_bias, 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
+    norm = aten.native_layer_norm(x, [256], norm_weight, norm_bias, 1e-05)[
+        0
+    ]  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h_2 = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
-    h_3 = aten.gelu(h_2)  # f32[4096, 1024]
+    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
+    del norm
+    h_2 = aten.gelu(h)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(proj_bias, h_3, proj_weight.t())  # f32[4096, 256]
-    drop_2, drop_mask = aten.native_dropout(
+    proj = torch.addmm(proj_bias, h_2, proj_weight.t())  # f32[4096, 256]
+    drop, drop_mask = aten.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
     del proj
-    out = drop_2.add_(x_2)  # f32[4096, 256], in place of drop_2
-    del drop_2
-    return norm, norm_mean, norm_rstd, h_2, h_3, drop_mask, out
+    out = drop.add_(x)  # f32[4096, 256], in place of drop
+    del drop
+    return h, h_2, drop_mask, out
 
 
 def block_backward(
-    grad_out,
-    drop_mask,
-    h_3,
-    norm,
-    norm_mean,
-    norm_rstd,
-    x_2,
-    proj_weight,
-    fc_bias,
-    fc_weight,
-    norm_weight,
-    norm_bias,
+    grad_out, drop_mask, x, proj_weight, norm_weight, norm_bias, fc_bias, fc_weight
 ):
     """Gradients of Block."""
     # grad of return x + self.drop(self.proj(h))
@@ -161,26 +153,31 @@ def block_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_3 = torch.mm(grad_proj, proj_weight.t().t())  # f32[4096, 1024]
-    grad_mm = torch.mm(grad_proj.t(), h_3)  # f32[256, 1024]
-    del h_3
+    grad_h_2 = torch.mm(grad_proj, proj_weight)  # f32[4096, 1024]
+    # h = self.norm(x)
+    norm, norm_mean, norm_rstd = aten.native_layer_norm(
+        x, [256], norm_weight, norm_bias, 1e-05
+    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
+    # h = F.gelu(self.fc(h))
+    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024], recompute
+    h_2 = aten.gelu(h)  # f32[4096, 1024], recompute
+    # grad of return x + self.drop(self.proj(h))
+    grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
+    del h_2
     grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
     del grad_proj
-    # h = F.gelu(self.fc(h))
-    fc_weight_t = fc_weight.t()
-    h_2 = torch.addmm(fc_bias, norm, fc_weight_t)  # f32[4096, 1024], recompute
     # grad of h = F.gelu(self.fc(h))
-    grad_h_2 = aten.gelu_backward(grad_h_3, h_2)  # f32[4096, 1024]
-    del grad_h_3, h_2
-    grad_norm = torch.mm(grad_h_2, fc_weight_t.t())  # f32[4096, 256]
-    grad_mm_2 = torch.mm(grad_h_2.t(), norm)  # f32[1024, 256]
+    grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
+    del grad_h_2, h
+    grad_norm = torch.mm(grad_h, fc_weight)  # f32[4096, 256]
+    grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
     del norm
-    grad_sum_2 = aten.sum.dim_IntList(grad_h_2, [0], True)  # f32[1, 1024]
-    del grad_h_2
+    grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
+    del grad_h
     # grad of h = self.norm(x)
     grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
         grad_norm,
-        x_2,
+        x,
         [256],
         norm_mean,
         norm_rstd,
@@ -195,25 +192,15 @@ def block_backward(
         grad_x,
         grad_norm_weight,
         grad_norm_bias,
-        grad_mm_2.t().t(),
+        grad_fc_weight,
         grad_sum_2.view([1024]),
-        grad_mm.t().t(),
+        grad_proj_weight,
         grad_sum.view([256]),
     )
 
 
 def block_backward_2(
-    grad_out,
-    drop_mask,
-    norm,
-    x_2,
-    norm_mean,
-    norm_rstd,
-    proj_weight,
-    fc_bias,
-    fc_weight,
-    norm_weight,
-    norm_bias,
+    grad_out, drop_mask, h, x, proj_weight, fc_weight, norm_weight, norm_bias
 ):
     """Gradients of Block."""
     # grad of return x + self.drop(self.proj(h))
@@ -221,28 +208,31 @@ def block_backward_2(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_3 = torch.mm(grad_proj, proj_weight.t().t())  # f32[4096, 1024]
+    grad_h_2 = torch.mm(grad_proj, proj_weight)  # f32[4096, 1024]
     # h = F.gelu(self.fc(h))
-    fc_weight_t = fc_weight.t()
-    h_2 = torch.addmm(fc_bias, norm, fc_weight_t)  # f32[4096, 1024], recompute
-    h_3 = aten.gelu(h_2)  # f32[4096, 1024], recompute
+    h_2 = aten.gelu(h)  # f32[4096, 1024], recompute
     # grad of return x + self.drop(self.proj(h))
-    grad_mm = torch.mm(grad_proj.t(), h_3)  # f32[256, 1024]
-    del h_3
+    grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
+    del h_2
     grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
     del grad_proj
     # grad of h = F.gelu(self.fc(h))
-    grad_h_2 = aten.gelu_backward(grad_h_3, h_2)  # f32[4096, 1024]
-    del grad_h_3, h_2
-    grad_norm = torch.mm(grad_h_2, fc_weight_t.t())  # f32[4096, 256]
-    grad_mm_2 = torch.mm(grad_h_2.t(), norm)  # f32[1024, 256]
+    grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
+    del grad_h_2, h
+    grad_norm = torch.mm(grad_h, fc_weight)  # f32[4096, 256]
+    # h = self.norm(x)
+    norm, norm_mean, norm_rstd = aten.native_layer_norm(
+        x, [256], norm_weight, norm_bias, 1e-05
+    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
+    # grad of h = F.gelu(self.fc(h))
+    grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
     del norm
-    grad_sum_2 = aten.sum.dim_IntList(grad_h_2, [0], True)  # f32[1, 1024]
-    del grad_h_2
+    grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
+    del grad_h
     # grad of h = self.norm(x)
     grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
         grad_norm,
-        x_2,
+        x,
         [256],
         norm_mean,
         norm_rstd,
@@ -250,33 +240,22 @@ def block_backward_2(
         norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
-    del grad_norm, x_2, norm_mean, norm_rstd
+    del grad_norm, x, norm_mean, norm_rstd
     grad_x = grad_out.add_(grad_x_2)  # f32[4096, 256], in place of grad_out
     del grad_out, grad_x_2
     return (
         grad_x,
         grad_norm_weight,
         grad_norm_bias,
-        grad_mm_2.t().t(),
+        grad_fc_weight,
         grad_sum_2.view([1024]),
-        grad_mm.t().t(),
+        grad_proj_weight,
         grad_sum.view([256]),
     )
 
 
 def block_backward_3(
-    grad_out,
-    drop_mask,
-    h_3,
-    h_2,
-    norm,
-    x_2,
-    norm_mean,
-    norm_rstd,
-    proj_weight,
-    fc_weight,
-    norm_weight,
-    norm_bias,
+    grad_out, drop_mask, h_2, h, x, proj_weight, fc_weight, norm_weight, norm_bias
 ):
     """Gradients of Block."""
     # grad of return x + self.drop(self.proj(h))
@@ -284,23 +263,28 @@ def block_backward_3(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_3 = torch.mm(grad_proj, proj_weight.t().t())  # f32[4096, 1024]
-    grad_mm = torch.mm(grad_proj.t(), h_3)  # f32[256, 1024]
-    del h_3
+    grad_h_2 = torch.mm(grad_proj, proj_weight)  # f32[4096, 1024]
+    grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
+    del h_2
     grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
     del grad_proj
     # grad of h = F.gelu(self.fc(h))
-    grad_h_2 = aten.gelu_backward(grad_h_3, h_2)  # f32[4096, 1024]
-    del grad_h_3, h_2
-    grad_norm = torch.mm(grad_h_2, fc_weight.t().t())  # f32[4096, 256]
-    grad_mm_2 = torch.mm(grad_h_2.t(), norm)  # f32[1024, 256]
+    grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
+    del grad_h_2, h
+    grad_norm = torch.mm(grad_h, fc_weight)  # f32[4096, 256]
+    # h = self.norm(x)
+    norm, norm_mean, norm_rstd = aten.native_layer_norm(
+        x, [256], norm_weight, norm_bias, 1e-05
+    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
+    # grad of h = F.gelu(self.fc(h))
+    grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
     del norm
-    grad_sum_2 = aten.sum.dim_IntList(grad_h_2, [0], True)  # f32[1, 1024]
-    del grad_h_2
+    grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
+    del grad_h
     # grad of h = self.norm(x)
     grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
         grad_norm,
-        x_2,
+        x,
         [256],
         norm_mean,
         norm_rstd,
@@ -308,16 +292,16 @@ def block_backward_3(
         norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
-    del grad_norm, x_2, norm_mean, norm_rstd
+    del grad_norm, x, norm_mean, norm_rstd
     grad_x = grad_out.add_(grad_x_2)  # f32[4096, 256], in place of grad_out
     del grad_out, grad_x_2
     return (
         grad_x,
         grad_norm_weight,
         grad_norm_bias,
-        grad_mm_2.t().t(),
+        grad_fc_weight,
         grad_sum_2.view([1024]),
-        grad_mm.t().t(),
+        grad_proj_weight,
         grad_sum.view([256]),
     )
 
@@ -325,18 +309,18 @@ def block_backward_3(
 # ---- block: norm..head ----
 
 
-def norm_head_forward(x_2, norm_weight, norm_bias, head_bias, head_weight, target_2):
+def norm_head_forward(x, norm_weight, norm_bias, head_bias, head_weight, target):
     """Forward of norm..head."""
     # logits = self.head(self.norm(x))
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x_2, [256], norm_weight, norm_bias, 1e-05
+        x, [256], norm_weight, norm_bias, 1e-05
     )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
-    logits_2 = torch.addmm(head_bias, norm, head_weight.t())  # f32[4096, 10]
+    logits = torch.addmm(head_bias, norm, head_weight.t())  # f32[4096, 10]
     # return F.cross_entropy(logits, target)
-    log_softmax = aten._log_softmax(logits_2, 1, False)  # f32[4096, 10]
-    del logits_2
+    log_softmax = aten._log_softmax(logits, 1, False)  # f32[4096, 10]
+    del logits
     nll_loss_forward, nll_loss_forward_weight = aten.nll_loss_forward(
-        log_softmax, target_2, None, 1, -100
+        log_softmax, target, None, 1, -100
     )  # f32[], f32[]
     return (
         norm,
@@ -352,11 +336,11 @@ def norm_head_backward(
     log_softmax,
     nll_loss_forward_weight,
     norm,
-    x_2,
+    x,
     norm_mean,
     norm_rstd,
     tangents_1,
-    target_2,
+    target,
     head_weight,
     norm_weight,
     norm_bias,
@@ -364,22 +348,22 @@ def norm_head_backward(
     """Gradients of norm..head."""
     # grad of return F.cross_entropy(logits, target)
     grad_log_softmax = aten.nll_loss_backward(
-        tangents_1, log_softmax, target_2, None, 1, -100, nll_loss_forward_weight
+        tangents_1, log_softmax, target, None, 1, -100, nll_loss_forward_weight
     )  # f32[4096, 10]
     del nll_loss_forward_weight
-    grad_logits_2 = aten._log_softmax_backward_data(
+    grad_logits = aten._log_softmax_backward_data(
         grad_log_softmax, log_softmax, 1, torch.float32
     )  # f32[4096, 10]
     del grad_log_softmax, log_softmax
     # grad of logits = self.head(self.norm(x))
-    grad_norm = torch.mm(grad_logits_2, head_weight.t().t())  # f32[4096, 256]
-    grad_mm = torch.mm(grad_logits_2.t(), norm)  # f32[10, 256]
+    grad_norm = torch.mm(grad_logits, head_weight)  # f32[4096, 256]
+    grad_head_weight = torch.mm(grad_logits.t(), norm)  # f32[10, 256]
     del norm
-    grad_sum = aten.sum.dim_IntList(grad_logits_2, [0], True)  # f32[1, 10]
-    del grad_logits_2
+    grad_sum = aten.sum.dim_IntList(grad_logits, [0], True)  # f32[1, 10]
+    del grad_logits
     grad_x, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
         grad_norm,
-        x_2,
+        x,
         [256],
         norm_mean,
         norm_rstd,
@@ -387,12 +371,12 @@ def norm_head_backward(
         norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
-    del grad_norm, x_2, norm_mean, norm_rstd
+    del grad_norm, x, norm_mean, norm_rstd
     return (
         grad_x,
         grad_norm_weight,
         grad_norm_bias,
-        grad_mm.t().t(),
+        grad_head_weight,
         grad_sum.view([10]),
     )
 
@@ -494,10 +478,10 @@ class StemStep(torch.autograd.Function):
     def backward(ctx, token):
         weights = StemWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
-        t, view = stem_backward(
+        grad_weight, grad_bias = stem_backward(
             live.take(("grad_x", i + 1)), live.take(("x", i + 1)), live["x"]
         )
-        return token, None, None, view, t
+        return token, None, None, grad_bias, grad_weight
 
 
 class BlockStep(torch.autograd.Function):
@@ -508,14 +492,7 @@ class BlockStep(torch.autograd.Function):
         weights = BlockWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        (
-            live["norm", i],
-            live["norm_mean", i],
-            live["norm_rstd", i],
-            live["h_3", i],
-            live["drop_mask", i],
-            live["x", i + 1],
-        ) = block_forward(
+        live["drop_mask", i], live["x", i + 1] = block_forward(
             live["x", i],
             weights.norm_weight,
             weights.norm_bias,
@@ -535,23 +512,19 @@ class BlockStep(torch.autograd.Function):
             live["grad_x", i],
             grad_norm_weight,
             grad_norm_bias,
-            fc,
-            fc_2,
-            proj_2,
-            proj_3,
+            grad_fc_weight,
+            grad_fc_bias,
+            grad_proj_weight,
+            grad_proj_bias,
         ) = block_backward(
             live.take(("grad_x", i + 1)),
             live.take(("drop_mask", i)),
-            live.take(("h_3", i)),
-            live.take(("norm", i)),
-            live.take(("norm_mean", i)),
-            live.take(("norm_rstd", i)),
             live["x", i],
             weights.proj_weight,
-            weights.fc_bias,
-            weights.fc_weight,
             weights.norm_weight,
             weights.norm_bias,
+            weights.fc_bias,
+            weights.fc_weight,
         )
         return (
             token,
@@ -559,10 +532,10 @@ class BlockStep(torch.autograd.Function):
             None,
             grad_norm_weight,
             grad_norm_bias,
-            fc_2,
-            fc,
-            proj_3,
-            proj_2,
+            grad_fc_bias,
+            grad_fc_weight,
+            grad_proj_bias,
+            grad_proj_weight,
         )
 
 
@@ -574,13 +547,7 @@ class BlockStep_2(torch.autograd.Function):
         weights = BlockWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        (
-            live["norm", i],
-            live["norm_mean", i],
-            live["norm_rstd", i],
-            live["drop_mask", i],
-            live["x", i + 1],
-        ) = block_forward_2(
+        live["h", i], live["drop_mask", i], live["x", i + 1] = block_forward_2(
             live["x", i],
             weights.norm_weight,
             weights.norm_bias,
@@ -600,19 +567,16 @@ class BlockStep_2(torch.autograd.Function):
             live["grad_x", i],
             grad_norm_weight,
             grad_norm_bias,
-            fc,
-            fc_2,
-            proj_2,
-            proj_3,
+            grad_fc_weight,
+            grad_fc_bias,
+            grad_proj_weight,
+            grad_proj_bias,
         ) = block_backward_2(
             live.take(("grad_x", i + 1)),
             live.take(("drop_mask", i)),
-            live.take(("norm", i)),
+            live.take(("h", i)),
             live.take(("x", i)),
-            live.take(("norm_mean", i)),
-            live.take(("norm_rstd", i)),
             weights.proj_weight,
-            weights.fc_bias,
             weights.fc_weight,
             weights.norm_weight,
             weights.norm_bias,
@@ -623,10 +587,10 @@ class BlockStep_2(torch.autograd.Function):
             None,
             grad_norm_weight,
             grad_norm_bias,
-            fc_2,
-            fc,
-            proj_3,
-            proj_2,
+            grad_fc_bias,
+            grad_fc_weight,
+            grad_proj_bias,
+            grad_proj_weight,
         )
 
 
@@ -638,22 +602,16 @@ class BlockStep_3(torch.autograd.Function):
         weights = BlockWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        (
-            live["norm", i],
-            live["norm_mean", i],
-            live["norm_rstd", i],
-            live["h_2", i],
-            live["h_3", i],
-            live["drop_mask", i],
-            live["x", i + 1],
-        ) = block_forward_3(
-            live["x", i],
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.fc_bias,
-            weights.fc_weight,
-            weights.proj_bias,
-            weights.proj_weight,
+        live["h", i], live["h_2", i], live["drop_mask", i], live["x", i + 1] = (
+            block_forward_3(
+                live["x", i],
+                weights.norm_weight,
+                weights.norm_bias,
+                weights.fc_bias,
+                weights.fc_weight,
+                weights.proj_bias,
+                weights.proj_weight,
+            )
         )
         return token.new_empty(0)
 
@@ -666,19 +624,16 @@ class BlockStep_3(torch.autograd.Function):
             live["grad_x", i],
             grad_norm_weight,
             grad_norm_bias,
-            fc,
-            fc_2,
-            proj_2,
-            proj_3,
+            grad_fc_weight,
+            grad_fc_bias,
+            grad_proj_weight,
+            grad_proj_bias,
         ) = block_backward_3(
             live.take(("grad_x", i + 1)),
             live.take(("drop_mask", i)),
-            live.take(("h_3", i)),
             live.take(("h_2", i)),
-            live.take(("norm", i)),
+            live.take(("h", i)),
             live.take(("x", i)),
-            live.take(("norm_mean", i)),
-            live.take(("norm_rstd", i)),
             weights.proj_weight,
             weights.fc_weight,
             weights.norm_weight,
@@ -690,10 +645,10 @@ class BlockStep_3(torch.autograd.Function):
             None,
             grad_norm_weight,
             grad_norm_bias,
-            fc_2,
-            fc,
-            proj_3,
-            proj_2,
+            grad_fc_bias,
+            grad_fc_weight,
+            grad_proj_bias,
+            grad_proj_weight,
         )
 
 
@@ -732,20 +687,24 @@ class NormHeadStep(torch.autograd.Function):
             raise RuntimeError(
                 "no gradient arrived for nll_loss_forward, which this file was generated for"
             )
-        live["grad_x", i], grad_norm_weight, grad_norm_bias, head, head_2 = (
-            norm_head_backward(
-                live.take(("log_softmax", i)),
-                live.take(("nll_loss_forward_weight", i)),
-                live.take(("norm", i)),
-                live.take(("x", i)),
-                live.take(("norm_mean", i)),
-                live.take(("norm_rstd", i)),
-                grad_nll_loss_forward,
-                live["target"],
-                weights.head_weight,
-                weights.norm_weight,
-                weights.norm_bias,
-            )
+        (
+            live["grad_x", i],
+            grad_norm_weight,
+            grad_norm_bias,
+            grad_head_weight,
+            grad_head_bias,
+        ) = norm_head_backward(
+            live.take(("log_softmax", i)),
+            live.take(("nll_loss_forward_weight", i)),
+            live.take(("norm", i)),
+            live.take(("x", i)),
+            live.take(("norm_mean", i)),
+            live.take(("norm_rstd", i)),
+            grad_nll_loss_forward,
+            live["target"],
+            weights.head_weight,
+            weights.norm_weight,
+            weights.norm_bias,
         )
         return (
             grad_nll_loss_forward.new_empty(0),
@@ -753,8 +712,8 @@ class NormHeadStep(torch.autograd.Function):
             None,
             grad_norm_weight,
             grad_norm_bias,
-            head_2,
-            head,
+            grad_head_bias,
+            grad_head_weight,
         )
 
 

@@ -5,17 +5,17 @@
 # source    model.py  sha256:3d762b8289925be7
 # inputs    x: float32[64, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
-# budget    86.8 MiB  (90972024 bytes)
-# peak      86.6 MiB  (90801608 bytes; model.py: 144.6 MiB), in backward of layer3
-# overhead  +9.6 % of the step
+# budget    86.8 MiB  (90973867 bytes)
+# peak      86.6 MiB  (90803912 bytes; model.py: 144.6 MiB), in backward of layer3
+# overhead  +9.7 % of the step; no schedule within this budget is below +8.5 %
 #
-# block        forward keeps  backward runs again  peak there
-# conv1..relu  256 B          1 of 4 ops           38.1 MiB
-# layer1.0     8.0 MiB        2 of 9 ops           62.3 MiB
-# layer1.1     8.0 MiB        2 of 9 ops           78.3 MiB
-# layer2       16.0 MiB       4 of 21 ops          85.7 MiB
-# layer3       14.0 MiB       2 of 21 ops          86.6 MiB
-# avgpool..fc  34.5 KiB       -                    81.5 MiB
+# block        forward keeps  backward runs again           peak there
+# conv1..relu  0 B            -                             38.1 MiB
+# layer1.0     8.0 MiB        3 of 9 ops, 3 of conv1..relu  78.3 MiB
+# layer1.1     16.0 MiB       2 of 9 ops                    78.3 MiB
+# layer2       16.0 MiB       6 of 21 ops                   82.6 MiB
+# layer3       14.0 MiB       1 of 21 ops                   86.6 MiB
+# avgpool..fc  34.5 KiB       -                             81.5 MiB
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -81,7 +81,7 @@ aten = torch.ops.aten
 
 
 def conv1_relu_forward(
-    x_2,
+    x,
     conv1_weight,
     bn1_num_batches_tracked,
     bn1_weight,
@@ -91,55 +91,63 @@ def conv1_relu_forward(
 ):
     """Forward of conv1..relu."""
     # x = self.conv1(x)
-    x_3 = aten.convolution(
-        x_2, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    x_2 = aten.convolution(
+        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     # x = self.bn1(x)
     bn1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            x_3,
-            bn1_weight,
-            bn1_bias,
-            bn1_running_mean,
-            bn1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del x_3
+    native_batch_norm = aten.native_batch_norm(
+        x_2, bn1_weight, bn1_bias, bn1_running_mean, bn1_running_var, True, 0.1, 1e-05
+    )[
+        0
+    ]  # f32[64, 32, 32, 32]
+    del x_2
     # x = self.relu(x)
-    out_2 = (
+    out = (
         native_batch_norm.relu_()
     )  # f32[64, 32, 32, 32], in place of native_batch_norm
     del native_batch_norm
-    return native_batch_norm_mean, native_batch_norm_rstd, out_2
+    return out
+
+
+def conv1_relu_recompute(x, conv1_weight, bn1_weight, bn1_bias):
+    """Part of the forward again of conv1..relu."""
+    # x = self.conv1(x)
+    x_2 = aten.convolution(
+        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    )  # f32[64, 32, 32, 32]
+    # x = self.bn1(x)
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(x_2, bn1_weight, bn1_bias, None, None, True, 0.1, 1e-05)
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    # x = self.relu(x)
+    out = (
+        native_batch_norm.relu_()
+    )  # f32[64, 32, 32, 32], in place of native_batch_norm
+    del native_batch_norm
+    return x_2, native_batch_norm_mean, native_batch_norm_rstd, out
 
 
 def conv1_relu_backward(
     grad_out,
-    out_2,
+    out,
+    x_2,
     native_batch_norm_mean,
     native_batch_norm_rstd,
-    x_2,
-    conv1_weight,
     bn1_weight,
+    x,
+    conv1_weight,
 ):
     """Gradients of conv1..relu."""
     # grad of x = self.relu(x)
     grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out, out_2, 0, grad_input=grad_out
+        grad_out, out, 0, grad_input=grad_out
     )  # f32[64, 32, 32, 32], in place of grad_out
-    del grad_out, out_2
-    # x = self.conv1(x)
-    x_3 = aten.convolution(
-        x_2, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32], recompute
+    del grad_out, out
     # grad of x = self.bn1(x)
-    grad_x_3, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
+    grad_x_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
         grad_native_batch_norm,
-        x_3,
+        x_2,
         bn1_weight,
         None,
         None,
@@ -149,11 +157,11 @@ def conv1_relu_backward(
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_native_batch_norm, x_3, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_native_batch_norm, x_2, native_batch_norm_mean, native_batch_norm_rstd
     # grad of x = self.conv1(x)
     grad_conv1_weight = aten.convolution_backward(
-        grad_x_3,
-        x_2,
+        grad_x_2,
+        x,
         conv1_weight,
         [0],
         [1, 1],
@@ -166,7 +174,7 @@ def conv1_relu_backward(
     )[
         1
     ]  # f32[32, 3, 3, 3]
-    del grad_x_3
+    del grad_x_2
     return grad_conv1_weight, grad_bn1_weight, grad_bn1_bias
 
 
@@ -174,7 +182,7 @@ def conv1_relu_backward(
 
 
 def basic_block_forward(
-    x_2,
+    x,
     conv1_weight,
     bn1_num_batches_tracked,
     bn1_weight,
@@ -190,38 +198,31 @@ def basic_block_forward(
 ):
     """Forward of BasicBlock."""
     # out = self.conv1(x)
-    out_3 = aten.convolution(
-        x_2, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_2 = aten.convolution(
+        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
     bn1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_3,
-            bn1_weight,
-            bn1_bias,
-            bn1_running_mean,
-            bn1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del out_3
+    native_batch_norm = aten.native_batch_norm(
+        out_2, bn1_weight, bn1_bias, bn1_running_mean, bn1_running_var, True, 0.1, 1e-05
+    )[
+        0
+    ]  # f32[64, 32, 32, 32]
     # out = self.relu(out)
-    out_4 = (
+    out_3 = (
         native_batch_norm.relu_()
     )  # f32[64, 32, 32, 32], in place of native_batch_norm
     del native_batch_norm
     # out = self.conv2(out)
-    out_5 = aten.convolution(
-        out_4, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_4 = aten.convolution(
+        out_3, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
+    del out_3
     # out = self.bn2(out)
     bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
-            out_5,
+            out_4,
             bn2_weight,
             bn2_bias,
             bn2_running_mean,
@@ -231,53 +232,118 @@ def basic_block_forward(
             1e-05,
         )
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del out_5
+    del out_4
     # out += identity
-    out_6 = native_batch_norm_2.add_(
-        x_2
+    out_5 = native_batch_norm_2.add_(
+        x
+    )  # f32[64, 32, 32, 32], in place of native_batch_norm_2
+    del native_batch_norm_2, x
+    # return self.relu(out)
+    out = out_5.relu_()  # f32[64, 32, 32, 32], in place of out_5
+    del out_5
+    return out_2, native_batch_norm_mean_2, native_batch_norm_rstd_2, out
+
+
+def basic_block_forward_2(
+    x,
+    conv1_weight,
+    bn1_num_batches_tracked,
+    bn1_weight,
+    bn1_bias,
+    bn1_running_mean,
+    bn1_running_var,
+    conv2_weight,
+    bn2_num_batches_tracked,
+    bn2_weight,
+    bn2_bias,
+    bn2_running_mean,
+    bn2_running_var,
+):
+    """Forward of BasicBlock."""
+    # out = self.conv1(x)
+    out_2 = aten.convolution(
+        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    )  # f32[64, 32, 32, 32]
+    # out = self.bn1(out)
+    bn1_num_batches_tracked.add_(1)
+    native_batch_norm = aten.native_batch_norm(
+        out_2, bn1_weight, bn1_bias, bn1_running_mean, bn1_running_var, True, 0.1, 1e-05
+    )[
+        0
+    ]  # f32[64, 32, 32, 32]
+    # out = self.relu(out)
+    out_3 = (
+        native_batch_norm.relu_()
+    )  # f32[64, 32, 32, 32], in place of native_batch_norm
+    del native_batch_norm
+    # out = self.conv2(out)
+    out_4 = aten.convolution(
+        out_3, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    )  # f32[64, 32, 32, 32]
+    del out_3
+    # out = self.bn2(out)
+    bn2_num_batches_tracked.add_(1)
+    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
+        aten.native_batch_norm(
+            out_4,
+            bn2_weight,
+            bn2_bias,
+            bn2_running_mean,
+            bn2_running_var,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    # out += identity
+    out_5 = native_batch_norm_2.add_(
+        x
     )  # f32[64, 32, 32, 32], in place of native_batch_norm_2
     del native_batch_norm_2
     # return self.relu(out)
-    out_2 = out_6.relu_()  # f32[64, 32, 32, 32], in place of out_6
-    del out_6
-    return (
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        out_4,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        out_2,
-    )
+    out = out_5.relu_()  # f32[64, 32, 32, 32], in place of out_5
+    del out_5
+    return out_2, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2, out
 
 
 def basic_block_backward(
     grad_out,
+    out,
     out_2,
-    out_4,
     native_batch_norm_mean_2,
     native_batch_norm_rstd_2,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    x_2,
+    x,
+    bn1_weight,
+    bn1_bias,
     conv2_weight,
     bn2_weight,
     conv1_weight,
-    bn1_weight,
 ):
     """Gradients of BasicBlock."""
     # grad of return self.relu(out)
-    grad_out_6 = aten.threshold_backward.grad_input(
-        grad_out, out_2, 0, grad_input=grad_out
+    grad_out_5 = aten.threshold_backward.grad_input(
+        grad_out, out, 0, grad_input=grad_out
     )  # f32[64, 32, 32, 32], in place of grad_out
-    del grad_out, out_2
+    del grad_out, out
+    # out = self.bn1(out)
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(
+            out_2, bn1_weight, bn1_bias, None, None, True, 0.1, 1e-05
+        )
+    )  # f32[64, 32, 32, 32], f32[32], f32[32], recompute
+    # out = self.relu(out)
+    out_3 = (
+        native_batch_norm.relu_()
+    )  # f32[64, 32, 32, 32], recompute, in place of native_batch_norm
+    del native_batch_norm
     # out = self.conv2(out)
-    out_5 = aten.convolution(
-        out_4, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_4 = aten.convolution(
+        out_3, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32], recompute
     # grad of out = self.bn2(out)
-    grad_out_5, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
-        grad_out_6,
-        out_5,
+    grad_out_4, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
+        grad_out_5,
+        out_4,
         bn2_weight,
         None,
         None,
@@ -287,11 +353,11 @@ def basic_block_backward(
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del out_5, native_batch_norm_mean_2, native_batch_norm_rstd_2
+    del out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
     # grad of out = self.conv2(out)
-    grad_out_4, grad_conv2_weight, _ = aten.convolution_backward(
-        grad_out_5,
-        out_4,
+    grad_out_3, grad_conv2_weight, _ = aten.convolution_backward(
+        grad_out_4,
+        out_3,
         conv2_weight,
         [0],
         [1, 1],
@@ -302,20 +368,16 @@ def basic_block_backward(
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
-    del grad_out_5, _
+    del grad_out_4, _
     # grad of out = self.relu(out)
     grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_4, out_4, 0, grad_input=grad_out_4
-    )  # f32[64, 32, 32, 32], in place of grad_out_4
-    del grad_out_4, out_4
-    # out = self.conv1(x)
-    out_3 = aten.convolution(
-        x_2, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32], recompute
+        grad_out_3, out_3, 0, grad_input=grad_out_3
+    )  # f32[64, 32, 32, 32], in place of grad_out_3
+    del grad_out_3, out_3
     # grad of out = self.bn1(out)
-    grad_out_3, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
+    grad_out_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
         grad_native_batch_norm,
-        out_3,
+        out_2,
         bn1_weight,
         None,
         None,
@@ -325,11 +387,11 @@ def basic_block_backward(
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_native_batch_norm, out_3, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
     # grad of out = self.conv1(x)
     grad_x_2, grad_conv1_weight, _ = aten.convolution_backward(
-        grad_out_3,
-        x_2,
+        grad_out_2,
+        x,
         conv1_weight,
         [0],
         [1, 1],
@@ -340,9 +402,116 @@ def basic_block_backward(
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
-    del grad_out_3, _
-    grad_x = grad_out_6.add_(grad_x_2)  # f32[64, 32, 32, 32], in place of grad_out_6
-    del grad_out_6, grad_x_2
+    del grad_out_2, _
+    grad_x = grad_out_5.add_(grad_x_2)  # f32[64, 32, 32, 32], in place of grad_out_5
+    del grad_out_5, grad_x_2
+    return (
+        grad_x,
+        grad_conv1_weight,
+        grad_bn1_weight,
+        grad_bn1_bias,
+        grad_conv2_weight,
+        grad_bn2_weight,
+        grad_bn2_bias,
+    )
+
+
+def basic_block_backward_2(
+    grad_out,
+    out,
+    out_4,
+    native_batch_norm_mean_2,
+    native_batch_norm_rstd_2,
+    out_2,
+    x,
+    bn2_weight,
+    bn1_weight,
+    bn1_bias,
+    conv2_weight,
+    conv1_weight,
+):
+    """Gradients of BasicBlock."""
+    # grad of return self.relu(out)
+    grad_out_5 = aten.threshold_backward.grad_input(
+        grad_out, out, 0, grad_input=grad_out
+    )  # f32[64, 32, 32, 32], in place of grad_out
+    del grad_out, out
+    # grad of out = self.bn2(out)
+    grad_out_4, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
+        grad_out_5,
+        out_4,
+        bn2_weight,
+        None,
+        None,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+        True,
+        1e-05,
+        [True, True, True],
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    del out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
+    # out = self.bn1(out)
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(
+            out_2, bn1_weight, bn1_bias, None, None, True, 0.1, 1e-05
+        )
+    )  # f32[64, 32, 32, 32], f32[32], f32[32], recompute
+    # out = self.relu(out)
+    out_3 = (
+        native_batch_norm.relu_()
+    )  # f32[64, 32, 32, 32], recompute, in place of native_batch_norm
+    del native_batch_norm
+    # grad of out = self.conv2(out)
+    grad_out_3, grad_conv2_weight, _ = aten.convolution_backward(
+        grad_out_4,
+        out_3,
+        conv2_weight,
+        [0],
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+        [True, True, False],
+    )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
+    del grad_out_4, _
+    # grad of out = self.relu(out)
+    grad_native_batch_norm = aten.threshold_backward.grad_input(
+        grad_out_3, out_3, 0, grad_input=grad_out_3
+    )  # f32[64, 32, 32, 32], in place of grad_out_3
+    del grad_out_3, out_3
+    # grad of out = self.bn1(out)
+    grad_out_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
+        grad_native_batch_norm,
+        out_2,
+        bn1_weight,
+        None,
+        None,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
+        True,
+        1e-05,
+        [True, True, True],
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
+    # grad of out = self.conv1(x)
+    grad_x_2, grad_conv1_weight, _ = aten.convolution_backward(
+        grad_out_2,
+        x,
+        conv1_weight,
+        [0],
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+        [True, True, False],
+    )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
+    del grad_out_2, _
+    grad_x = grad_out_5.add_(grad_x_2)  # f32[64, 32, 32, 32], in place of grad_out_5
+    del grad_out_5, grad_x_2
     return (
         grad_x,
         grad_conv1_weight,
@@ -358,7 +527,7 @@ def basic_block_backward(
 
 
 def layer2_forward(
-    x_2,
+    x,
     layer_0_conv1_weight,
     layer_0_bn1_num_batches_tracked,
     layer_0_bn1_weight,
@@ -392,37 +561,39 @@ def layer2_forward(
 ):
     """Forward of layer2."""
     # out = self.conv1(x)
-    out_3 = aten.convolution(
-        x_2, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+    out_2 = aten.convolution(
+        x, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16]
     # out = self.bn1(out)
     layer_0_bn1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_3,
-            layer_0_bn1_weight,
-            layer_0_bn1_bias,
-            layer_0_bn1_running_mean,
-            layer_0_bn1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 64, 16, 16], f32[64], f32[64]
+    native_batch_norm = aten.native_batch_norm(
+        out_2,
+        layer_0_bn1_weight,
+        layer_0_bn1_bias,
+        layer_0_bn1_running_mean,
+        layer_0_bn1_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[64, 64, 16, 16]
+    del out_2
     # out = self.relu(out)
-    out_4 = (
+    out_3 = (
         native_batch_norm.relu_()
     )  # f32[64, 64, 16, 16], in place of native_batch_norm
     del native_batch_norm
     # out = self.conv2(out)
-    out_5 = aten.convolution(
-        out_4, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_4 = aten.convolution(
+        out_3, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16]
+    del out_3
     # out = self.bn2(out)
     layer_0_bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
-            out_5,
+            out_4,
             layer_0_bn2_weight,
             layer_0_bn2_bias,
             layer_0_bn2_running_mean,
@@ -432,15 +603,14 @@ def layer2_forward(
             1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del out_5
     # identity = self.downsample(x)
-    identity_2 = aten.convolution(
-        x_2, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+    identity = aten.convolution(
+        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16]
     layer_0_downsample_1_num_batches_tracked.add_(1)
     native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
         aten.native_batch_norm(
-            identity_2,
+            identity,
             layer_0_downsample_1_weight,
             layer_0_downsample_1_bias,
             layer_0_downsample_1_running_mean,
@@ -450,48 +620,48 @@ def layer2_forward(
             1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del identity_2
+    del identity
     # out += identity
-    out_6 = native_batch_norm_2.add_(
+    out_5 = native_batch_norm_2.add_(
         native_batch_norm_3
     )  # f32[64, 64, 16, 16], in place of native_batch_norm_2
     del native_batch_norm_2, native_batch_norm_3
     # return self.relu(out)
-    relu = out_6.relu_()  # f32[64, 64, 16, 16], in place of out_6
-    del out_6
+    relu = out_5.relu_()  # f32[64, 64, 16, 16], in place of out_5
+    del out_5
     # out = self.conv1(x)
-    out_7 = aten.convolution(
+    out_6 = aten.convolution(
         relu, layer_1_conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16]
     # out = self.bn1(out)
     layer_1_bn1_num_batches_tracked.add_(1)
-    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
-        aten.native_batch_norm(
-            out_7,
-            layer_1_bn1_weight,
-            layer_1_bn1_bias,
-            layer_1_bn1_running_mean,
-            layer_1_bn1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del out_7
+    native_batch_norm_4 = aten.native_batch_norm(
+        out_6,
+        layer_1_bn1_weight,
+        layer_1_bn1_bias,
+        layer_1_bn1_running_mean,
+        layer_1_bn1_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[64, 64, 16, 16]
     # out = self.relu(out)
-    out_8 = (
+    out_7 = (
         native_batch_norm_4.relu_()
     )  # f32[64, 64, 16, 16], in place of native_batch_norm_4
     del native_batch_norm_4
     # out = self.conv2(out)
-    out_9 = aten.convolution(
-        out_8, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_8 = aten.convolution(
+        out_7, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16]
+    del out_7
     # out = self.bn2(out)
     layer_1_bn2_num_batches_tracked.add_(1)
     native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
         aten.native_batch_norm(
-            out_9,
+            out_8,
             layer_1_bn2_weight,
             layer_1_bn2_bias,
             layer_1_bn2_running_mean,
@@ -501,78 +671,67 @@ def layer2_forward(
             1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del out_9
     # out += identity
-    out_10 = native_batch_norm_5.add_(
+    out_9 = native_batch_norm_5.add_(
         relu
     )  # f32[64, 64, 16, 16], in place of native_batch_norm_5
     del native_batch_norm_5
     # return self.relu(out)
-    out_2 = out_10.relu_()  # f32[64, 64, 16, 16], in place of out_10
-    del out_10
+    out = out_9.relu_()  # f32[64, 64, 16, 16], in place of out_9
+    del out_9
     return (
-        out_3,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
         out_4,
         native_batch_norm_mean_2,
         native_batch_norm_rstd_2,
         native_batch_norm_mean_3,
         native_batch_norm_rstd_3,
         relu,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
+        out_6,
         out_8,
         native_batch_norm_mean_5,
         native_batch_norm_rstd_5,
-        out_2,
+        out,
     )
 
 
 def layer2_backward(
     grad_out,
-    out_2,
+    out,
     out_8,
     native_batch_norm_mean_5,
     native_batch_norm_rstd_5,
+    out_6,
     relu,
-    native_batch_norm_mean_4,
-    native_batch_norm_rstd_4,
     native_batch_norm_mean_3,
     native_batch_norm_rstd_3,
     out_4,
     native_batch_norm_mean_2,
     native_batch_norm_rstd_2,
-    out_3,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    x_2,
-    layer_1_conv2_weight,
+    x,
     layer_1_bn2_weight,
-    layer_1_conv1_weight,
     layer_1_bn1_weight,
+    layer_1_bn1_bias,
+    layer_1_conv2_weight,
     layer_0_downsample_0_weight,
+    layer_1_conv1_weight,
     layer_0_downsample_1_weight,
-    layer_0_conv2_weight,
     layer_0_bn2_weight,
-    layer_0_bn1_weight,
     layer_0_conv1_weight,
+    layer_0_bn1_weight,
+    layer_0_bn1_bias,
+    layer_0_conv2_weight,
 ):
     """Gradients of layer2."""
     # grad of return self.relu(out)
-    grad_out_10 = aten.threshold_backward.grad_input(
-        grad_out, out_2, 0, grad_input=grad_out
+    grad_out_9 = aten.threshold_backward.grad_input(
+        grad_out, out, 0, grad_input=grad_out
     )  # f32[64, 64, 16, 16], in place of grad_out
-    del grad_out, out_2
-    # out = self.conv2(out)
-    out_9 = aten.convolution(
-        out_8, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 64, 16, 16], recompute
+    del grad_out, out
     # grad of out = self.bn2(out)
-    grad_out_9, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
+    grad_out_8, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_10,
-            out_9,
+            grad_out_9,
+            out_8,
             layer_1_bn2_weight,
             None,
             None,
@@ -583,11 +742,22 @@ def layer2_backward(
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del out_9, native_batch_norm_mean_5, native_batch_norm_rstd_5
+    del out_8, native_batch_norm_mean_5, native_batch_norm_rstd_5
+    # out = self.bn1(out)
+    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
+        aten.native_batch_norm(
+            out_6, layer_1_bn1_weight, layer_1_bn1_bias, None, None, True, 0.1, 1e-05
+        )
+    )  # f32[64, 64, 16, 16], f32[64], f32[64], recompute
+    # out = self.relu(out)
+    out_7 = (
+        native_batch_norm_4.relu_()
+    )  # f32[64, 64, 16, 16], recompute, in place of native_batch_norm_4
+    del native_batch_norm_4
     # grad of out = self.conv2(out)
-    grad_out_8, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
-        grad_out_9,
-        out_8,
+    grad_out_7, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
+        grad_out_8,
+        out_7,
         layer_1_conv2_weight,
         [0],
         [1, 1],
@@ -598,21 +768,17 @@ def layer2_backward(
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
-    del grad_out_9, _
+    del grad_out_8, _
     # grad of out = self.relu(out)
     grad_native_batch_norm_4 = aten.threshold_backward.grad_input(
-        grad_out_8, out_8, 0, grad_input=grad_out_8
-    )  # f32[64, 64, 16, 16], in place of grad_out_8
-    del grad_out_8, out_8
-    # out = self.conv1(x)
-    out_7 = aten.convolution(
-        relu, layer_1_conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 64, 16, 16], recompute
+        grad_out_7, out_7, 0, grad_input=grad_out_7
+    )  # f32[64, 64, 16, 16], in place of grad_out_7
+    del grad_out_7, out_7
     # grad of out = self.bn1(out)
-    grad_out_7, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
+    grad_out_6, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm_4,
-            out_7,
+            out_6,
             layer_1_bn1_weight,
             None,
             None,
@@ -625,13 +791,17 @@ def layer2_backward(
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     del (
         grad_native_batch_norm_4,
-        out_7,
+        out_6,
         native_batch_norm_mean_4,
         native_batch_norm_rstd_4,
     )
+    # identity = self.downsample(x)
+    identity = aten.convolution(
+        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+    )  # f32[64, 64, 16, 16], recompute
     # grad of out = self.conv1(x)
     grad_relu, grad_layer_1_conv1_weight, _ = aten.convolution_backward(
-        grad_out_7,
+        grad_out_6,
         relu,
         layer_1_conv1_weight,
         [0],
@@ -643,41 +813,35 @@ def layer2_backward(
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
-    del grad_out_7, _
-    grad_out_10_2 = grad_out_10.add_(
+    del grad_out_6, _
+    grad_out_9_2 = grad_out_9.add_(
         grad_relu
-    )  # f32[64, 64, 16, 16], in place of grad_out_10
-    del grad_out_10, grad_relu
+    )  # f32[64, 64, 16, 16], in place of grad_out_9
+    del grad_out_9, grad_relu
     # grad of return self.relu(out)
-    grad_out_6 = aten.threshold_backward.grad_input(
-        grad_out_10_2, relu, 0, grad_input=grad_out_10_2
-    )  # f32[64, 64, 16, 16], in place of grad_out_10_2
-    del grad_out_10_2, relu
-    # identity = self.downsample(x)
-    identity_2 = aten.convolution(
-        x_2, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
-    )  # f32[64, 64, 16, 16], recompute
+    grad_out_5 = aten.threshold_backward.grad_input(
+        grad_out_9_2, relu, 0, grad_input=grad_out_9_2
+    )  # f32[64, 64, 16, 16], in place of grad_out_9_2
+    del grad_out_9_2, relu
     # grad of identity = self.downsample(x)
-    (
-        grad_identity_2,
-        grad_layer_0_downsample_1_weight,
-        grad_layer_0_downsample_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_out_6,
-        identity_2,
-        layer_0_downsample_1_weight,
-        None,
-        None,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_identity, grad_layer_0_downsample_1_weight, grad_layer_0_downsample_1_bias = (
+        aten.native_batch_norm_backward(
+            grad_out_5,
+            identity,
+            layer_0_downsample_1_weight,
+            None,
+            None,
+            native_batch_norm_mean_3,
+            native_batch_norm_rstd_3,
+            True,
+            1e-05,
+            [True, True, True],
+        )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del identity_2, native_batch_norm_mean_3, native_batch_norm_rstd_3
+    del identity, native_batch_norm_mean_3, native_batch_norm_rstd_3
     grad_x_2, grad_layer_0_downsample_0_weight, _ = aten.convolution_backward(
-        grad_identity_2,
-        x_2,
+        grad_identity,
+        x,
         layer_0_downsample_0_weight,
         [0],
         [2, 2],
@@ -688,16 +852,12 @@ def layer2_backward(
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[64, 32, 1, 1]
-    del grad_identity_2, _
-    # out = self.conv2(out)
-    out_5 = aten.convolution(
-        out_4, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 64, 16, 16], recompute
+    del grad_identity, _
     # grad of out = self.bn2(out)
-    grad_out_5, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
+    grad_out_4, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_6,
-            out_5,
+            grad_out_5,
+            out_4,
             layer_0_bn2_weight,
             None,
             None,
@@ -708,11 +868,26 @@ def layer2_backward(
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del grad_out_6, out_5, native_batch_norm_mean_2, native_batch_norm_rstd_2
+    del grad_out_5, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
+    # out = self.conv1(x)
+    out_2 = aten.convolution(
+        x, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+    )  # f32[64, 64, 16, 16], recompute
+    # out = self.bn1(out)
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(
+            out_2, layer_0_bn1_weight, layer_0_bn1_bias, None, None, True, 0.1, 1e-05
+        )
+    )  # f32[64, 64, 16, 16], f32[64], f32[64], recompute
+    # out = self.relu(out)
+    out_3 = (
+        native_batch_norm.relu_()
+    )  # f32[64, 64, 16, 16], recompute, in place of native_batch_norm
+    del native_batch_norm
     # grad of out = self.conv2(out)
-    grad_out_4, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
-        grad_out_5,
-        out_4,
+    grad_out_3, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
+        grad_out_4,
+        out_3,
         layer_0_conv2_weight,
         [0],
         [1, 1],
@@ -723,17 +898,17 @@ def layer2_backward(
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
-    del grad_out_5, _
+    del grad_out_4, _
     # grad of out = self.relu(out)
     grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_4, out_4, 0, grad_input=grad_out_4
-    )  # f32[64, 64, 16, 16], in place of grad_out_4
-    del grad_out_4, out_4
+        grad_out_3, out_3, 0, grad_input=grad_out_3
+    )  # f32[64, 64, 16, 16], in place of grad_out_3
+    del grad_out_3, out_3
     # grad of out = self.bn1(out)
-    grad_out_3, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
+    grad_out_2, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
-            out_3,
+            out_2,
             layer_0_bn1_weight,
             None,
             None,
@@ -744,11 +919,11 @@ def layer2_backward(
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del grad_native_batch_norm, out_3, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
     # grad of out = self.conv1(x)
-    grad_x_2_2, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
-        grad_out_3,
-        x_2,
+    grad_x_3, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
+        grad_out_2,
+        x,
         layer_0_conv1_weight,
         [0],
         [2, 2],
@@ -759,9 +934,9 @@ def layer2_backward(
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[64, 32, 3, 3]
-    del grad_out_3, _
-    grad_x = grad_x_2.add_(grad_x_2_2)  # f32[64, 32, 32, 32], in place of grad_x_2
-    del grad_x_2, grad_x_2_2
+    del grad_out_2, _
+    grad_x = grad_x_2.add_(grad_x_3)  # f32[64, 32, 32, 32], in place of grad_x_2
+    del grad_x_2, grad_x_3
     return (
         grad_x,
         grad_layer_0_conv1_weight,
@@ -786,7 +961,7 @@ def layer2_backward(
 
 
 def layer3_forward(
-    x_2,
+    x,
     layer_0_conv1_weight,
     layer_0_bn1_num_batches_tracked,
     layer_0_bn1_weight,
@@ -820,37 +995,37 @@ def layer3_forward(
 ):
     """Forward of layer3."""
     # out = self.conv1(x)
-    out_3 = aten.convolution(
-        x_2, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+    out_2 = aten.convolution(
+        x, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 128, 8, 8]
     # out = self.bn1(out)
     layer_0_bn1_num_batches_tracked.add_(1)
-    native_batch_norm = aten.native_batch_norm(
-        out_3,
-        layer_0_bn1_weight,
-        layer_0_bn1_bias,
-        layer_0_bn1_running_mean,
-        layer_0_bn1_running_var,
-        True,
-        0.1,
-        1e-05,
-    )[
-        0
-    ]  # f32[64, 128, 8, 8]
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(
+            out_2,
+            layer_0_bn1_weight,
+            layer_0_bn1_bias,
+            layer_0_bn1_running_mean,
+            layer_0_bn1_running_var,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # out = self.relu(out)
-    out_4 = (
+    out_3 = (
         native_batch_norm.relu_()
     )  # f32[64, 128, 8, 8], in place of native_batch_norm
     del native_batch_norm
     # out = self.conv2(out)
-    out_5 = aten.convolution(
-        out_4, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_4 = aten.convolution(
+        out_3, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 128, 8, 8]
     # out = self.bn2(out)
     layer_0_bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
-            out_5,
+            out_4,
             layer_0_bn2_weight,
             layer_0_bn2_bias,
             layer_0_bn2_running_mean,
@@ -860,15 +1035,14 @@ def layer3_forward(
             1e-05,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del out_5
     # identity = self.downsample(x)
-    identity_2 = aten.convolution(
-        x_2, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+    identity = aten.convolution(
+        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
     )  # f32[64, 128, 8, 8]
     layer_0_downsample_1_num_batches_tracked.add_(1)
     native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
         aten.native_batch_norm(
-            identity_2,
+            identity,
             layer_0_downsample_1_weight,
             layer_0_downsample_1_bias,
             layer_0_downsample_1_running_mean,
@@ -878,23 +1052,24 @@ def layer3_forward(
             1e-05,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
+    del identity
     # out += identity
-    out_6 = native_batch_norm_2.add_(
+    out_5 = native_batch_norm_2.add_(
         native_batch_norm_3
     )  # f32[64, 128, 8, 8], in place of native_batch_norm_2
     del native_batch_norm_2, native_batch_norm_3
     # return self.relu(out)
-    relu = out_6.relu_()  # f32[64, 128, 8, 8], in place of out_6
-    del out_6
+    relu = out_5.relu_()  # f32[64, 128, 8, 8], in place of out_5
+    del out_5
     # out = self.conv1(x)
-    out_7 = aten.convolution(
+    out_6 = aten.convolution(
         relu, layer_1_conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 128, 8, 8]
     # out = self.bn1(out)
     layer_1_bn1_num_batches_tracked.add_(1)
     native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
         aten.native_batch_norm(
-            out_7,
+            out_6,
             layer_1_bn1_weight,
             layer_1_bn1_bias,
             layer_1_bn1_running_mean,
@@ -905,19 +1080,19 @@ def layer3_forward(
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # out = self.relu(out)
-    out_8 = (
+    out_7 = (
         native_batch_norm_4.relu_()
     )  # f32[64, 128, 8, 8], in place of native_batch_norm_4
     del native_batch_norm_4
     # out = self.conv2(out)
-    out_9 = aten.convolution(
-        out_8, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    out_8 = aten.convolution(
+        out_7, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 128, 8, 8]
     # out = self.bn2(out)
     layer_1_bn2_num_batches_tracked.add_(1)
     native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
         aten.native_batch_norm(
-            out_9,
+            out_8,
             layer_1_bn2_weight,
             layer_1_bn2_bias,
             layer_1_bn2_running_mean,
@@ -928,75 +1103,78 @@ def layer3_forward(
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # out += identity
-    out_10 = native_batch_norm_5.add_(
+    out_9 = native_batch_norm_5.add_(
         relu
     )  # f32[64, 128, 8, 8], in place of native_batch_norm_5
     del native_batch_norm_5
     # return self.relu(out)
-    out_2 = out_10.relu_()  # f32[64, 128, 8, 8], in place of out_10
-    del out_10
+    out = out_9.relu_()  # f32[64, 128, 8, 8], in place of out_9
+    del out_9
     return (
+        out_2,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
         out_3,
         out_4,
         native_batch_norm_mean_2,
         native_batch_norm_rstd_2,
-        identity_2,
         native_batch_norm_mean_3,
         native_batch_norm_rstd_3,
         relu,
-        out_7,
+        out_6,
         native_batch_norm_mean_4,
         native_batch_norm_rstd_4,
+        out_7,
         out_8,
-        out_9,
         native_batch_norm_mean_5,
         native_batch_norm_rstd_5,
-        out_2,
+        out,
     )
 
 
 def layer3_backward(
     grad_out,
-    out_2,
-    out_9,
+    out,
+    out_8,
     native_batch_norm_mean_5,
     native_batch_norm_rstd_5,
-    out_8,
     out_7,
+    out_6,
     native_batch_norm_mean_4,
     native_batch_norm_rstd_4,
     relu,
-    identity_2,
     native_batch_norm_mean_3,
     native_batch_norm_rstd_3,
     out_4,
     native_batch_norm_mean_2,
     native_batch_norm_rstd_2,
     out_3,
-    x_2,
+    out_2,
+    native_batch_norm_mean,
+    native_batch_norm_rstd,
+    x,
     layer_1_bn2_weight,
     layer_1_conv2_weight,
     layer_1_bn1_weight,
+    layer_0_downsample_0_weight,
     layer_1_conv1_weight,
     layer_0_downsample_1_weight,
-    layer_0_downsample_0_weight,
-    layer_0_conv2_weight,
     layer_0_bn2_weight,
+    layer_0_conv2_weight,
     layer_0_bn1_weight,
-    layer_0_bn1_bias,
     layer_0_conv1_weight,
 ):
     """Gradients of layer3."""
     # grad of return self.relu(out)
-    grad_out_10 = aten.threshold_backward.grad_input(
-        grad_out, out_2, 0, grad_input=grad_out
+    grad_out_9 = aten.threshold_backward.grad_input(
+        grad_out, out, 0, grad_input=grad_out
     )  # f32[64, 128, 8, 8], in place of grad_out
-    del grad_out, out_2
+    del grad_out, out
     # grad of out = self.bn2(out)
-    grad_out_9, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
+    grad_out_8, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_10,
-            out_9,
+            grad_out_9,
+            out_8,
             layer_1_bn2_weight,
             None,
             None,
@@ -1007,11 +1185,11 @@ def layer3_backward(
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del out_9, native_batch_norm_mean_5, native_batch_norm_rstd_5
+    del out_8, native_batch_norm_mean_5, native_batch_norm_rstd_5
     # grad of out = self.conv2(out)
-    grad_out_8, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
-        grad_out_9,
-        out_8,
+    grad_out_7, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
+        grad_out_8,
+        out_7,
         layer_1_conv2_weight,
         [0],
         [1, 1],
@@ -1022,17 +1200,17 @@ def layer3_backward(
         1,
         [True, True, False],
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
-    del grad_out_9, _
+    del grad_out_8, _
     # grad of out = self.relu(out)
     grad_native_batch_norm_4 = aten.threshold_backward.grad_input(
-        grad_out_8, out_8, 0, grad_input=grad_out_8
-    )  # f32[64, 128, 8, 8], in place of grad_out_8
-    del grad_out_8, out_8
+        grad_out_7, out_7, 0, grad_input=grad_out_7
+    )  # f32[64, 128, 8, 8], in place of grad_out_7
+    del grad_out_7, out_7
     # grad of out = self.bn1(out)
-    grad_out_7, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
+    grad_out_6, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm_4,
-            out_7,
+            out_6,
             layer_1_bn1_weight,
             None,
             None,
@@ -1045,13 +1223,17 @@ def layer3_backward(
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     del (
         grad_native_batch_norm_4,
-        out_7,
+        out_6,
         native_batch_norm_mean_4,
         native_batch_norm_rstd_4,
     )
+    # identity = self.downsample(x)
+    identity = aten.convolution(
+        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+    )  # f32[64, 128, 8, 8], recompute
     # grad of out = self.conv1(x)
     grad_relu, grad_layer_1_conv1_weight, _ = aten.convolution_backward(
-        grad_out_7,
+        grad_out_6,
         relu,
         layer_1_conv1_weight,
         [0],
@@ -1063,37 +1245,35 @@ def layer3_backward(
         1,
         [True, True, False],
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
-    del grad_out_7, _
-    grad_out_10_2 = grad_out_10.add_(
+    del grad_out_6, _
+    grad_out_9_2 = grad_out_9.add_(
         grad_relu
-    )  # f32[64, 128, 8, 8], in place of grad_out_10
-    del grad_out_10, grad_relu
+    )  # f32[64, 128, 8, 8], in place of grad_out_9
+    del grad_out_9, grad_relu
     # grad of return self.relu(out)
-    grad_out_6 = aten.threshold_backward.grad_input(
-        grad_out_10_2, relu, 0, grad_input=grad_out_10_2
-    )  # f32[64, 128, 8, 8], in place of grad_out_10_2
-    del grad_out_10_2, relu
+    grad_out_5 = aten.threshold_backward.grad_input(
+        grad_out_9_2, relu, 0, grad_input=grad_out_9_2
+    )  # f32[64, 128, 8, 8], in place of grad_out_9_2
+    del grad_out_9_2, relu
     # grad of identity = self.downsample(x)
-    (
-        grad_identity_2,
-        grad_layer_0_downsample_1_weight,
-        grad_layer_0_downsample_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_out_6,
-        identity_2,
-        layer_0_downsample_1_weight,
-        None,
-        None,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_identity, grad_layer_0_downsample_1_weight, grad_layer_0_downsample_1_bias = (
+        aten.native_batch_norm_backward(
+            grad_out_5,
+            identity,
+            layer_0_downsample_1_weight,
+            None,
+            None,
+            native_batch_norm_mean_3,
+            native_batch_norm_rstd_3,
+            True,
+            1e-05,
+            [True, True, True],
+        )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del identity_2, native_batch_norm_mean_3, native_batch_norm_rstd_3
+    del identity, native_batch_norm_mean_3, native_batch_norm_rstd_3
     grad_x_2, grad_layer_0_downsample_0_weight, _ = aten.convolution_backward(
-        grad_identity_2,
-        x_2,
+        grad_identity,
+        x,
         layer_0_downsample_0_weight,
         [0],
         [2, 2],
@@ -1104,16 +1284,12 @@ def layer3_backward(
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[128, 64, 1, 1]
-    del grad_identity_2, _
-    # out = self.conv2(out)
-    out_5 = aten.convolution(
-        out_4, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 128, 8, 8], recompute
+    del grad_identity, _
     # grad of out = self.bn2(out)
-    grad_out_5, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
+    grad_out_4, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_6,
-            out_5,
+            grad_out_5,
+            out_4,
             layer_0_bn2_weight,
             None,
             None,
@@ -1124,11 +1300,11 @@ def layer3_backward(
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del grad_out_6, out_5, native_batch_norm_mean_2, native_batch_norm_rstd_2
+    del grad_out_5, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
     # grad of out = self.conv2(out)
-    grad_out_4, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
-        grad_out_5,
-        out_4,
+    grad_out_3, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
+        grad_out_4,
+        out_3,
         layer_0_conv2_weight,
         [0],
         [1, 1],
@@ -1139,24 +1315,17 @@ def layer3_backward(
         1,
         [True, True, False],
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
-    del grad_out_5, _
+    del grad_out_4, _
     # grad of out = self.relu(out)
     grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_4, out_4, 0, grad_input=grad_out_4
-    )  # f32[64, 128, 8, 8], in place of grad_out_4
-    del grad_out_4, out_4
-    # out = self.bn1(out)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_3, layer_0_bn1_weight, layer_0_bn1_bias, None, None, True, 0.1, 1e-05
-        )
-    )  # f32[128], f32[128], recompute
-    del native_batch_norm
+        grad_out_3, out_3, 0, grad_input=grad_out_3
+    )  # f32[64, 128, 8, 8], in place of grad_out_3
+    del grad_out_3, out_3
     # grad of out = self.bn1(out)
-    grad_out_3, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
+    grad_out_2, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
-            out_3,
+            out_2,
             layer_0_bn1_weight,
             None,
             None,
@@ -1167,11 +1336,11 @@ def layer3_backward(
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del grad_native_batch_norm, out_3, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
     # grad of out = self.conv1(x)
-    grad_x_2_2, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
-        grad_out_3,
-        x_2,
+    grad_x_3, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
+        grad_out_2,
+        x,
         layer_0_conv1_weight,
         [0],
         [2, 2],
@@ -1182,9 +1351,9 @@ def layer3_backward(
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[128, 64, 3, 3]
-    del grad_out_3, _
-    grad_x = grad_x_2.add_(grad_x_2_2)  # f32[64, 64, 16, 16], in place of grad_x_2
-    del grad_x_2, grad_x_2_2
+    del grad_out_2, _
+    grad_x = grad_x_2.add_(grad_x_3)  # f32[64, 64, 16, 16], in place of grad_x_2
+    del grad_x_2, grad_x_3
     return (
         grad_x,
         grad_layer_0_conv1_weight,
@@ -1208,28 +1377,28 @@ def layer3_backward(
 # ---- block: avgpool..fc ----
 
 
-def avgpool_fc_forward(x_2, fc_bias, fc_weight):
+def avgpool_fc_forward(x, fc_bias, fc_weight):
     """Forward of avgpool..fc."""
     # x = self.avgpool(x)
-    x_3 = aten.mean.dim(x_2, [-1, -2], True)  # f32[64, 128, 1, 1]
+    x_2 = aten.mean.dim(x, [-1, -2], True)  # f32[64, 128, 1, 1]
     # return self.fc(x)
-    fc = torch.addmm(fc_bias, x_3.view([64, 128]), fc_weight.t())  # f32[64, 10]
-    return x_3, fc
+    fc = torch.addmm(fc_bias, x_2.view([64, 128]), fc_weight.t())  # f32[64, 10]
+    return x_2, fc
 
 
-def avgpool_fc_backward(x_3, tangents_1, fc_weight):
+def avgpool_fc_backward(x_2, tangents_1, fc_weight):
     """Gradients of avgpool..fc."""
     # grad of return self.fc(x)
-    grad_x_4 = torch.mm(tangents_1, fc_weight.t().t())  # f32[64, 128]
-    grad_mm = torch.mm(tangents_1.t(), x_3.view([64, 128]))  # f32[10, 128]
-    del x_3
+    grad_x_3 = torch.mm(tangents_1, fc_weight)  # f32[64, 128]
+    grad_fc_weight = torch.mm(tangents_1.t(), x_2.view([64, 128]))  # f32[10, 128]
+    del x_2
     grad_sum = aten.sum.dim_IntList(tangents_1, [0], True)  # f32[1, 10]
     # grad of x = self.avgpool(x)
     grad_x = (
-        grad_x_4.view([64, 128, 1, 1]).expand([64, 128, 8, 8]) / 64
+        grad_x_3.view([64, 128, 1, 1]).expand([64, 128, 8, 8]) / 64
     )  # f32[64, 128, 8, 8]
-    del grad_x_4
-    return grad_x, grad_mm.t().t(), grad_sum.view([10])
+    del grad_x_3
+    return grad_x, grad_fc_weight, grad_sum.view([10])
 
 
 # ---- the step: one autograd.Function per block ----
@@ -1517,11 +1686,8 @@ class Conv1ReluStep(torch.autograd.Function):
         weights = Conv1ReluWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        (
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["x", i + 1],
-        ) = conv1_relu_forward(
+        live["weights", i] = weights
+        live["x", i + 1] = conv1_relu_forward(
             live["x"],
             weights.conv1_weight,
             buffers.bn1_num_batches_tracked,
@@ -1540,11 +1706,12 @@ class Conv1ReluStep(torch.autograd.Function):
         grad_conv1_weight, grad_bn1_weight, grad_bn1_bias = conv1_relu_backward(
             live.take(("grad_x", i + 1)),
             live.take(("x", i + 1)),
+            live.take(("x_2", i)),
             live.take(("native_batch_norm_mean", i)),
             live.take(("native_batch_norm_rstd", i)),
+            weights.bn1_weight,
             live["x"],
             weights.conv1_weight,
-            weights.bn1_weight,
         )
         return (
             token,
@@ -1558,7 +1725,7 @@ class Conv1ReluStep(torch.autograd.Function):
 
 
 class BasicBlockStep(torch.autograd.Function):
-    """layer1.0, layer1.1."""
+    """layer1.0."""
 
     @staticmethod
     def forward(ctx, token, live, i, buffers, *tensors):
@@ -1566,13 +1733,94 @@ class BasicBlockStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["out_4", i],
+            live["out_2", i],
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
         ) = basic_block_forward(
+            live.take(("x", i)),
+            weights.conv1_weight,
+            buffers.bn1_num_batches_tracked,
+            weights.bn1_weight,
+            weights.bn1_bias,
+            buffers.bn1_running_mean,
+            buffers.bn1_running_var,
+            weights.conv2_weight,
+            buffers.bn2_num_batches_tracked,
+            weights.bn2_weight,
+            weights.bn2_bias,
+            buffers.bn2_running_mean,
+            buffers.bn2_running_var,
+        )
+        return token.new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, token):
+        weights = BasicBlockWeights(*ctx.saved_tensors)
+        live, i = ctx.live, ctx.i
+        weights_1_before = live["weights", i - 1]
+        (
+            live["x_2", i - 1],
+            live["native_batch_norm_mean", i - 1],
+            live["native_batch_norm_rstd", i - 1],
+            live["x", i],
+        ) = conv1_relu_recompute(
+            live["x"],
+            weights_1_before.conv1_weight,
+            weights_1_before.bn1_weight,
+            weights_1_before.bn1_bias,
+        )
+        (
+            live["grad_x", i],
+            grad_conv1_weight,
+            grad_bn1_weight,
+            grad_bn1_bias,
+            grad_conv2_weight,
+            grad_bn2_weight,
+            grad_bn2_bias,
+        ) = basic_block_backward(
+            live.take(("grad_x", i + 1)),
+            live.take(("x", i + 1)),
+            live.take(("out_2", i)),
+            live.take(("native_batch_norm_mean_2", i)),
+            live.take(("native_batch_norm_rstd_2", i)),
+            live["x", i],
+            weights.bn1_weight,
+            weights.bn1_bias,
+            weights.conv2_weight,
+            weights.bn2_weight,
+            weights.conv1_weight,
+        )
+        return (
+            token,
+            None,
+            None,
+            None,
+            grad_conv1_weight,
+            grad_bn1_weight,
+            grad_bn1_bias,
+            grad_conv2_weight,
+            grad_bn2_weight,
+            grad_bn2_bias,
+        )
+
+
+class BasicBlockStep_2(torch.autograd.Function):
+    """layer1.1."""
+
+    @staticmethod
+    def forward(ctx, token, live, i, buffers, *tensors):
+        weights = BasicBlockWeights(*tensors)
+        ctx.save_for_backward(*weights)
+        ctx.live, ctx.i = live, i
+        (
+            live["out_2", i],
+            live["out_4", i],
+            live["native_batch_norm_mean_2", i],
+            live["native_batch_norm_rstd_2", i],
+            live["x", i + 1],
+        ) = basic_block_forward_2(
             live["x", i],
             weights.conv1_weight,
             buffers.bn1_num_batches_tracked,
@@ -1602,19 +1850,19 @@ class BasicBlockStep(torch.autograd.Function):
             grad_conv2_weight,
             grad_bn2_weight,
             grad_bn2_bias,
-        ) = basic_block_backward(
+        ) = basic_block_backward_2(
             live.take(("grad_x", i + 1)),
             live.take(("x", i + 1)),
             live.take(("out_4", i)),
             live.take(("native_batch_norm_mean_2", i)),
             live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
+            live.take(("out_2", i)),
             live["x", i],
-            weights.conv2_weight,
             weights.bn2_weight,
-            weights.conv1_weight,
             weights.bn1_weight,
+            weights.bn1_bias,
+            weights.conv2_weight,
+            weights.conv1_weight,
         )
         return (
             token,
@@ -1639,17 +1887,13 @@ class Layer2Step(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
-            live["out_3", i],
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
             live["out_4", i],
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["native_batch_norm_mean_3", i],
             live["native_batch_norm_rstd_3", i],
             live["relu", i],
-            live["native_batch_norm_mean_4", i],
-            live["native_batch_norm_rstd_4", i],
+            live["out_6", i],
             live["out_8", i],
             live["native_batch_norm_mean_5", i],
             live["native_batch_norm_rstd_5", i],
@@ -1717,28 +1961,26 @@ class Layer2Step(torch.autograd.Function):
             live.take(("out_8", i)),
             live.take(("native_batch_norm_mean_5", i)),
             live.take(("native_batch_norm_rstd_5", i)),
+            live.take(("out_6", i)),
             live.take(("relu", i)),
-            live.take(("native_batch_norm_mean_4", i)),
-            live.take(("native_batch_norm_rstd_4", i)),
             live.take(("native_batch_norm_mean_3", i)),
             live.take(("native_batch_norm_rstd_3", i)),
             live.take(("out_4", i)),
             live.take(("native_batch_norm_mean_2", i)),
             live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("out_3", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
             live["x", i],
-            weights.layer_1_conv2_weight,
             weights.layer_1_bn2_weight,
-            weights.layer_1_conv1_weight,
             weights.layer_1_bn1_weight,
+            weights.layer_1_bn1_bias,
+            weights.layer_1_conv2_weight,
             weights.layer_0_downsample_0_weight,
+            weights.layer_1_conv1_weight,
             weights.layer_0_downsample_1_weight,
-            weights.layer_0_conv2_weight,
             weights.layer_0_bn2_weight,
-            weights.layer_0_bn1_weight,
             weights.layer_0_conv1_weight,
+            weights.layer_0_bn1_weight,
+            weights.layer_0_bn1_bias,
+            weights.layer_0_conv2_weight,
         )
         return (
             token,
@@ -1772,19 +2014,21 @@ class Layer3Step(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
+            live["out_2", i],
+            live["native_batch_norm_mean", i],
+            live["native_batch_norm_rstd", i],
             live["out_3", i],
             live["out_4", i],
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
-            live["identity_2", i],
             live["native_batch_norm_mean_3", i],
             live["native_batch_norm_rstd_3", i],
             live["relu", i],
-            live["out_7", i],
+            live["out_6", i],
             live["native_batch_norm_mean_4", i],
             live["native_batch_norm_rstd_4", i],
+            live["out_7", i],
             live["out_8", i],
-            live["out_9", i],
             live["native_batch_norm_mean_5", i],
             live["native_batch_norm_rstd_5", i],
             live["x", i + 1],
@@ -1848,32 +2092,33 @@ class Layer3Step(torch.autograd.Function):
         ) = layer3_backward(
             live.take(("grad_x", i + 1)),
             live.take(("x", i + 1)),
-            live.take(("out_9", i)),
+            live.take(("out_8", i)),
             live.take(("native_batch_norm_mean_5", i)),
             live.take(("native_batch_norm_rstd_5", i)),
-            live.take(("out_8", i)),
             live.take(("out_7", i)),
+            live.take(("out_6", i)),
             live.take(("native_batch_norm_mean_4", i)),
             live.take(("native_batch_norm_rstd_4", i)),
             live.take(("relu", i)),
-            live.take(("identity_2", i)),
             live.take(("native_batch_norm_mean_3", i)),
             live.take(("native_batch_norm_rstd_3", i)),
             live.take(("out_4", i)),
             live.take(("native_batch_norm_mean_2", i)),
             live.take(("native_batch_norm_rstd_2", i)),
             live.take(("out_3", i)),
+            live.take(("out_2", i)),
+            live.take(("native_batch_norm_mean", i)),
+            live.take(("native_batch_norm_rstd", i)),
             live["x", i],
             weights.layer_1_bn2_weight,
             weights.layer_1_conv2_weight,
             weights.layer_1_bn1_weight,
+            weights.layer_0_downsample_0_weight,
             weights.layer_1_conv1_weight,
             weights.layer_0_downsample_1_weight,
-            weights.layer_0_downsample_0_weight,
-            weights.layer_0_conv2_weight,
             weights.layer_0_bn2_weight,
+            weights.layer_0_conv2_weight,
             weights.layer_0_bn1_weight,
-            weights.layer_0_bn1_bias,
             weights.layer_0_conv1_weight,
         )
         return (
@@ -1908,7 +2153,7 @@ class AvgpoolFcStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         ctx.set_materialize_grads(False)
-        live["x_3", i], fc = avgpool_fc_forward(
+        live["x_2", i], fc = avgpool_fc_forward(
             live["x", i], weights.fc_bias, weights.fc_weight
         )
         return fc
@@ -1922,10 +2167,10 @@ class AvgpoolFcStep(torch.autograd.Function):
             raise RuntimeError(
                 "no gradient arrived for fc, which this file was generated for"
             )
-        live["grad_x", i], fc_2, fc_3 = avgpool_fc_backward(
-            live.take(("x_3", i)), grad_fc, weights.fc_weight
+        live["grad_x", i], grad_fc_weight, grad_fc_bias = avgpool_fc_backward(
+            live.take(("x_2", i)), grad_fc, weights.fc_weight
         )
-        return grad_fc.new_empty(0), None, None, fc_3, fc_2
+        return grad_fc.new_empty(0), None, None, grad_fc_bias, grad_fc_weight
 
 
 def check_step(model, inputs):
@@ -2032,7 +2277,7 @@ class ResNet(nn.Module):
             BasicBlockBuffers.of(self.layer1[0]),
             *BasicBlockWeights.of(self.layer1[0]),
         )
-        token = BasicBlockStep.apply(
+        token = BasicBlockStep_2.apply(
             token,
             live,
             2,

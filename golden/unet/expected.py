@@ -5,15 +5,15 @@
 # source    model.py  sha256:c9ae322858ab6da0
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    120.5 MiB  (126397899 bytes)
-# peak      119.4 MiB  (125233108 bytes; model.py: 200.9 MiB), in backward of down1.pool..up3
-# overhead  +15.4 % of the step
+# budget    120.5 MiB  (126399205 bytes)
+# peak      120.1 MiB  (125887448 bytes; model.py: 202.9 MiB), in backward of up3.conv.double_conv
+# overhead  +14.7 % of the step; no schedule within this budget is below +12.8 %
 #
-# block                 forward keeps  backward runs again  peak there
-# inc.double_conv       8.0 MiB        2 of 8 ops           54.3 MiB
-# down1.pool..up3       19.0 MiB       26 of 50 ops         119.4 MiB
-# up3.conv.double_conv  24.0 MiB       -                    103.5 MiB
-# outc                  2.0 MiB        -                    113.4 MiB
+# block                 forward keeps  backward runs again   peak there
+# inc.double_conv       128 B          4 of 8 ops            54.3 MiB
+# down1.pool..up3       41.5 MiB       27 of 50 ops          117.9 MiB
+# up3.conv.double_conv  24.0 MiB       2 of down1.pool..up3  118.0 MiB
+# outc                  2.0 MiB        -                     111.9 MiB
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -89,7 +89,7 @@ aten = torch.ops.aten
 
 
 def double_conv_forward(
-    image_2,
+    image,
     layer_0_weight,
     layer_1_num_batches_tracked,
     layer_1_weight,
@@ -106,21 +106,21 @@ def double_conv_forward(
     """Forward of inc.double_conv."""
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        image_2, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        image, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
     layer_1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            layer_0,
-            layer_1_weight,
-            layer_1_bias,
-            layer_1_running_mean,
-            layer_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 16, 128, 128], f32[16], f32[16]
+    native_batch_norm = aten.native_batch_norm(
+        layer_0,
+        layer_1_weight,
+        layer_1_bias,
+        layer_1_running_mean,
+        layer_1_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 16, 128, 128]
     del layer_0
     layer_2 = (
         native_batch_norm.relu_()
@@ -129,6 +129,7 @@ def double_conv_forward(
     layer_3 = aten.convolution(
         layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
+    del layer_2
     layer_4_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
@@ -147,29 +148,20 @@ def double_conv_forward(
         native_batch_norm_2.relu_()
     )  # f32[8, 16, 128, 128], in place of native_batch_norm_2
     del native_batch_norm_2
-    return (
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        layer_2,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        out,
-    )
+    return native_batch_norm_mean_2, native_batch_norm_rstd_2, out
 
 
 def double_conv_backward(
     grad_out,
     out,
-    layer_2,
     native_batch_norm_mean_2,
     native_batch_norm_rstd_2,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    image_2,
+    image,
     layer_0_weight,
+    layer_1_weight,
+    layer_1_bias,
     layer_3_weight,
     layer_4_weight,
-    layer_1_weight,
 ):
     """Gradients of inc.double_conv."""
     # grad of return self.double_conv(x)
@@ -179,8 +171,17 @@ def double_conv_backward(
     del grad_out, out
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        image_2, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        image, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128], recompute
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(
+            layer_0, layer_1_weight, layer_1_bias, None, None, True, 0.1, 1e-05
+        )
+    )  # f32[8, 16, 128, 128], f32[16], f32[16], recompute
+    layer_2 = (
+        native_batch_norm.relu_()
+    )  # f32[8, 16, 128, 128], recompute, in place of native_batch_norm
+    del native_batch_norm
     layer_3 = aten.convolution(
         layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128], recompute
@@ -240,7 +241,7 @@ def double_conv_backward(
     del grad_native_batch_norm, layer_0, native_batch_norm_mean, native_batch_norm_rstd
     grad_layer_0_weight = aten.convolution_backward(
         grad_layer_0,
-        image_2,
+        image,
         layer_0_weight,
         [0],
         [1, 1],
@@ -268,7 +269,7 @@ def double_conv_backward(
 
 
 def pool_up3_forward(
-    x_2,
+    x,
     down1_conv_double_conv_0_weight,
     down1_conv_double_conv_1_num_batches_tra,
     down1_conv_double_conv_1_weight,
@@ -338,9 +339,9 @@ def pool_up3_forward(
 ):
     """Forward of down1.pool..up3."""
     # return self.conv(self.pool(x))
-    down1_pool = aten.max_pool2d_with_indices(x_2, [2, 2], [2, 2])[
-        0
-    ]  # f32[8, 16, 64, 64]
+    down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
+        x, [2, 2], [2, 2]
+    )  # f32[8, 16, 64, 64], i64[8, 16, 64, 64]
     # return self.double_conv(x)
     down1_conv_double_conv_0 = aten.convolution(
         down1_pool,
@@ -353,20 +354,19 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
-    del down1_pool
     down1_conv_double_conv_1_num_batches_tra.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            down1_conv_double_conv_0,
-            down1_conv_double_conv_1_weight,
-            down1_conv_double_conv_1_bias,
-            down1_conv_double_conv_1_running_mean,
-            down1_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    native_batch_norm = aten.native_batch_norm(
+        down1_conv_double_conv_0,
+        down1_conv_double_conv_1_weight,
+        down1_conv_double_conv_1_bias,
+        down1_conv_double_conv_1_running_mean,
+        down1_conv_double_conv_1_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_0
     down1_conv_double_conv_2 = (
         native_batch_norm.relu_()
@@ -383,19 +383,20 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
+    del down1_conv_double_conv_2
     down1_conv_double_conv_4_num_batches_tra.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            down1_conv_double_conv_3,
-            down1_conv_double_conv_4_weight,
-            down1_conv_double_conv_4_bias,
-            down1_conv_double_conv_4_running_mean,
-            down1_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    native_batch_norm_2 = aten.native_batch_norm(
+        down1_conv_double_conv_3,
+        down1_conv_double_conv_4_weight,
+        down1_conv_double_conv_4_bias,
+        down1_conv_double_conv_4_running_mean,
+        down1_conv_double_conv_4_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_3
     down1_conv_double_conv_5 = (
         native_batch_norm_2.relu_()
@@ -431,7 +432,6 @@ def pool_up3_forward(
     )[
         0
     ]  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_0
     down2_conv_double_conv_2 = (
         native_batch_norm_3.relu_()
     )  # f32[8, 64, 32, 32], in place of native_batch_norm_3
@@ -449,27 +449,26 @@ def pool_up3_forward(
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_2
     down2_conv_double_conv_4_num_batches_tra.add_(1)
-    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
-        aten.native_batch_norm(
-            down2_conv_double_conv_3,
-            down2_conv_double_conv_4_weight,
-            down2_conv_double_conv_4_bias,
-            down2_conv_double_conv_4_running_mean,
-            down2_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    del down2_conv_double_conv_3
+    native_batch_norm_4 = aten.native_batch_norm(
+        down2_conv_double_conv_3,
+        down2_conv_double_conv_4_weight,
+        down2_conv_double_conv_4_bias,
+        down2_conv_double_conv_4_running_mean,
+        down2_conv_double_conv_4_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 64, 32, 32]
     down2_conv_double_conv_5 = (
         native_batch_norm_4.relu_()
     )  # f32[8, 64, 32, 32], in place of native_batch_norm_4
     del native_batch_norm_4
     # return self.conv(self.pool(x))
-    down3_pool = aten.max_pool2d_with_indices(down2_conv_double_conv_5, [2, 2], [2, 2])[
-        0
-    ]  # f32[8, 64, 16, 16]
+    down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
+        down2_conv_double_conv_5, [2, 2], [2, 2]
+    )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
     # return self.double_conv(x)
     down3_conv_double_conv_0 = aten.convolution(
         down3_pool,
@@ -482,21 +481,19 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 128, 16, 16]
-    del down3_pool
     down3_conv_double_conv_1_num_batches_tra.add_(1)
-    native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
-        aten.native_batch_norm(
-            down3_conv_double_conv_0,
-            down3_conv_double_conv_1_weight,
-            down3_conv_double_conv_1_bias,
-            down3_conv_double_conv_1_running_mean,
-            down3_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 128, 16, 16], f32[128], f32[128]
-    del down3_conv_double_conv_0
+    native_batch_norm_5 = aten.native_batch_norm(
+        down3_conv_double_conv_0,
+        down3_conv_double_conv_1_weight,
+        down3_conv_double_conv_1_bias,
+        down3_conv_double_conv_1_running_mean,
+        down3_conv_double_conv_1_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 128, 16, 16]
     down3_conv_double_conv_2 = (
         native_batch_norm_5.relu_()
     )  # f32[8, 128, 16, 16], in place of native_batch_norm_5
@@ -512,6 +509,7 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 128, 16, 16]
+    del down3_conv_double_conv_2
     down3_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_6 = aten.native_batch_norm(
         down3_conv_double_conv_3,
@@ -525,13 +523,12 @@ def pool_up3_forward(
     )[
         0
     ]  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_3
     down3_conv_double_conv_5 = (
         native_batch_norm_6.relu_()
     )  # f32[8, 128, 16, 16], in place of native_batch_norm_6
     del native_batch_norm_6
     # x = self.up(x)
-    x_3 = aten.convolution(
+    x_2 = aten.convolution(
         down3_conv_double_conv_5,
         up1_up_weight,
         up1_up_bias,
@@ -544,8 +541,8 @@ def pool_up3_forward(
     )  # f32[8, 64, 32, 32]
     del down3_conv_double_conv_5
     # return self.conv(torch.cat([skip, x], dim=1))
-    up1 = torch.cat([down2_conv_double_conv_5, x_3], 1)  # f32[8, 128, 32, 32]
-    del x_3
+    up1 = torch.cat([down2_conv_double_conv_5, x_2], 1)  # f32[8, 128, 32, 32]
+    del down2_conv_double_conv_5, x_2
     # return self.double_conv(x)
     up1_conv_double_conv_0 = aten.convolution(
         up1,
@@ -572,7 +569,6 @@ def pool_up3_forward(
     )[
         0
     ]  # f32[8, 64, 32, 32]
-    del up1_conv_double_conv_0
     up1_conv_double_conv_2 = (
         native_batch_norm_7.relu_()
     )  # f32[8, 64, 32, 32], in place of native_batch_norm_7
@@ -602,13 +598,12 @@ def pool_up3_forward(
     )[
         0
     ]  # f32[8, 64, 32, 32]
-    del up1_conv_double_conv_3
     up1_conv_double_conv_5 = (
         native_batch_norm_8.relu_()
     )  # f32[8, 64, 32, 32], in place of native_batch_norm_8
     del native_batch_norm_8
     # x = self.up(x)
-    x_4 = aten.convolution(
+    x_3 = aten.convolution(
         up1_conv_double_conv_5,
         up2_up_weight,
         up2_up_bias,
@@ -621,8 +616,8 @@ def pool_up3_forward(
     )  # f32[8, 32, 64, 64]
     del up1_conv_double_conv_5
     # return self.conv(torch.cat([skip, x], dim=1))
-    up2 = torch.cat([down1_conv_double_conv_5, x_4], 1)  # f32[8, 64, 64, 64]
-    del x_4
+    up2 = torch.cat([down1_conv_double_conv_5, x_3], 1)  # f32[8, 64, 64, 64]
+    del down1_conv_double_conv_5, x_3
     # return self.double_conv(x)
     up2_conv_double_conv_0 = aten.convolution(
         up2,
@@ -637,19 +632,18 @@ def pool_up3_forward(
     )  # f32[8, 32, 64, 64]
     del up2
     up2_conv_double_conv_1_num_batches_track.add_(1)
-    native_batch_norm_9, native_batch_norm_mean_9, native_batch_norm_rstd_9 = (
-        aten.native_batch_norm(
-            up2_conv_double_conv_0,
-            up2_conv_double_conv_1_weight,
-            up2_conv_double_conv_1_bias,
-            up2_conv_double_conv_1_running_mean,
-            up2_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del up2_conv_double_conv_0
+    native_batch_norm_9 = aten.native_batch_norm(
+        up2_conv_double_conv_0,
+        up2_conv_double_conv_1_weight,
+        up2_conv_double_conv_1_bias,
+        up2_conv_double_conv_1_running_mean,
+        up2_conv_double_conv_1_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 32, 64, 64]
     up2_conv_double_conv_2 = (
         native_batch_norm_9.relu_()
     )  # f32[8, 32, 64, 64], in place of native_batch_norm_9
@@ -665,118 +659,122 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
+    del up2_conv_double_conv_2
     up2_conv_double_conv_4_num_batches_track.add_(1)
-    native_batch_norm_10, native_batch_norm_mean_10, native_batch_norm_rstd_10 = (
-        aten.native_batch_norm(
-            up2_conv_double_conv_3,
-            up2_conv_double_conv_4_weight,
-            up2_conv_double_conv_4_bias,
-            up2_conv_double_conv_4_running_mean,
-            up2_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del up2_conv_double_conv_3
+    native_batch_norm_10 = aten.native_batch_norm(
+        up2_conv_double_conv_3,
+        up2_conv_double_conv_4_weight,
+        up2_conv_double_conv_4_bias,
+        up2_conv_double_conv_4_running_mean,
+        up2_conv_double_conv_4_running_var,
+        True,
+        0.1,
+        1e-05,
+    )[
+        0
+    ]  # f32[8, 32, 64, 64]
     up2_conv_double_conv_5 = (
         native_batch_norm_10.relu_()
     )  # f32[8, 32, 64, 64], in place of native_batch_norm_10
     del native_batch_norm_10
     # x = self.up(x)
-    x_5 = aten.upsample_bilinear2d(
+    x_4 = aten.upsample_bilinear2d(
         up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
     )  # f32[8, 32, 128, 128]
-    x_6 = aten.convolution(
-        x_5, up3_up_1_weight, up3_up_1_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+    del up2_conv_double_conv_5
+    x_5 = aten.convolution(
+        x_4, up3_up_1_weight, up3_up_1_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    del x_5
     # return self.conv(torch.cat([skip, x], dim=1))
-    out = torch.cat([x_2, x_6], 1)  # f32[8, 32, 128, 128]
-    del x_6
+    out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
+    del x_5
     return (
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        down1_conv_double_conv_2,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        down1_conv_double_conv_5,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
-        down2_conv_double_conv_5,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
-        down3_conv_double_conv_2,
-        native_batch_norm_mean_9,
-        native_batch_norm_rstd_9,
-        up2_conv_double_conv_2,
-        native_batch_norm_mean_10,
-        native_batch_norm_rstd_10,
-        up2_conv_double_conv_5,
+        down1_pool,
+        down1_pool_indices,
+        down2_conv_double_conv_0,
+        down2_conv_double_conv_3,
+        down3_pool,
+        down3_pool_indices,
+        down3_conv_double_conv_0,
+        down3_conv_double_conv_3,
+        up1_conv_double_conv_0,
+        up1_conv_double_conv_3,
+        up2_conv_double_conv_0,
+        up2_conv_double_conv_3,
+        x_4,
         out,
     )
 
 
+def pool_up3_recompute(x_4, x, up3_up_1_weight, up3_up_1_bias):
+    """Part of the forward again of down1.pool..up3."""
+    # x = self.up(x)
+    x_5 = aten.convolution(
+        x_4, up3_up_1_weight, up3_up_1_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+    )  # f32[8, 16, 128, 128]
+    # return self.conv(torch.cat([skip, x], dim=1))
+    out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
+    del x_5
+    return out
+
+
 def pool_up3_backward(
-    up2_conv_double_conv_5,
     grad_out,
-    down3_conv_double_conv_2,
-    down2_conv_double_conv_5,
-    down1_conv_double_conv_5,
-    up2_conv_double_conv_2,
-    native_batch_norm_mean_10,
-    native_batch_norm_rstd_10,
-    native_batch_norm_mean_9,
-    native_batch_norm_rstd_9,
-    native_batch_norm_mean_5,
-    native_batch_norm_rstd_5,
-    native_batch_norm_mean_4,
-    native_batch_norm_rstd_4,
-    down1_conv_double_conv_2,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    x_2,
+    x_4,
+    up2_conv_double_conv_0,
+    up2_conv_double_conv_3,
+    down1_pool,
+    up1_conv_double_conv_3,
+    up1_conv_double_conv_0,
+    down2_conv_double_conv_3,
+    down3_conv_double_conv_3,
+    down3_conv_double_conv_0,
+    down3_pool,
+    down3_pool_indices,
+    down2_conv_double_conv_0,
+    down1_pool_indices,
+    x,
     up3_up_1_weight,
-    down3_conv_double_conv_3_weight,
-    down3_conv_double_conv_4_weight,
-    down3_conv_double_conv_4_bias,
-    up1_up_weight,
-    up1_up_bias,
-    up1_conv_double_conv_0_weight,
-    up1_conv_double_conv_1_weight,
-    up1_conv_double_conv_1_bias,
-    up1_conv_double_conv_3_weight,
+    up2_conv_double_conv_1_weight,
+    up2_conv_double_conv_1_bias,
+    up2_conv_double_conv_4_weight,
+    up2_conv_double_conv_4_bias,
+    up2_conv_double_conv_3_weight,
+    down1_conv_double_conv_0_weight,
+    down1_conv_double_conv_1_weight,
+    down1_conv_double_conv_1_bias,
+    down1_conv_double_conv_3_weight,
+    down1_conv_double_conv_4_weight,
+    down1_conv_double_conv_4_bias,
     up1_conv_double_conv_4_weight,
     up1_conv_double_conv_4_bias,
     up2_up_weight,
     up2_up_bias,
     up2_conv_double_conv_0_weight,
-    up2_conv_double_conv_3_weight,
+    up1_conv_double_conv_1_weight,
+    up1_conv_double_conv_1_bias,
+    up1_conv_double_conv_3_weight,
+    down2_conv_double_conv_4_weight,
+    down2_conv_double_conv_4_bias,
+    down3_conv_double_conv_4_weight,
+    down3_conv_double_conv_4_bias,
+    up1_up_weight,
+    up1_up_bias,
+    up1_conv_double_conv_0_weight,
+    down3_conv_double_conv_1_weight,
+    down3_conv_double_conv_1_bias,
+    down3_conv_double_conv_3_weight,
     down3_conv_double_conv_0_weight,
-    up2_conv_double_conv_4_weight,
-    up2_conv_double_conv_1_weight,
-    down2_conv_double_conv_0_weight,
     down2_conv_double_conv_1_weight,
     down2_conv_double_conv_1_bias,
     down2_conv_double_conv_3_weight,
-    down3_conv_double_conv_1_weight,
-    down2_conv_double_conv_4_weight,
-    down1_conv_double_conv_3_weight,
-    down1_conv_double_conv_4_weight,
-    down1_conv_double_conv_0_weight,
-    down1_conv_double_conv_1_weight,
+    down2_conv_double_conv_0_weight,
 ):
     """Gradients of down1.pool..up3."""
-    # x = self.up(x)
-    x_5 = aten.upsample_bilinear2d(
-        up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
-    )  # f32[8, 32, 128, 128], recompute
     # grad of x = self.up(x)
-    grad_x_5, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
+    grad_x_4, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
-        x_5,
+        x_4,
         up3_up_1_weight,
         [16],
         [1, 1],
@@ -787,149 +785,44 @@ def pool_up3_backward(
         1,
         [True, True, True],
     )  # f32[8, 32, 128, 128], f32[16, 32, 1, 1], f32[16]
-    del x_5
-    grad_up2_conv_double_conv_5 = aten.upsample_bilinear2d_backward(
-        grad_x_5, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
-    )  # f32[8, 32, 64, 64]
-    del grad_x_5
-    # return self.double_conv(x)
-    down3_conv_double_conv_3 = aten.convolution(
-        down3_conv_double_conv_2,
-        down3_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 128, 16, 16], recompute
-    native_batch_norm_6, native_batch_norm_mean_6, native_batch_norm_rstd_6 = (
-        aten.native_batch_norm(
-            down3_conv_double_conv_3,
-            down3_conv_double_conv_4_weight,
-            down3_conv_double_conv_4_bias,
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 128, 16, 16], f32[128], f32[128], recompute
-    down3_conv_double_conv_5 = (
-        native_batch_norm_6.relu_()
-    )  # f32[8, 128, 16, 16], recompute, in place of native_batch_norm_6
-    del native_batch_norm_6
-    # x = self.up(x)
-    x_3 = aten.convolution(
-        down3_conv_double_conv_5,
-        up1_up_weight,
-        up1_up_bias,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        True,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32], recompute
-    # return self.conv(torch.cat([skip, x], dim=1))
-    up1 = torch.cat(
-        [down2_conv_double_conv_5, x_3], 1
-    )  # f32[8, 128, 32, 32], recompute
-    del x_3
-    # return self.double_conv(x)
-    up1_conv_double_conv_0 = aten.convolution(
-        up1,
-        up1_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32], recompute
-    native_batch_norm_7, native_batch_norm_mean_7, native_batch_norm_rstd_7 = (
-        aten.native_batch_norm(
-            up1_conv_double_conv_0,
-            up1_conv_double_conv_1_weight,
-            up1_conv_double_conv_1_bias,
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
-    up1_conv_double_conv_2 = (
-        native_batch_norm_7.relu_()
-    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_7
-    del native_batch_norm_7
-    up1_conv_double_conv_3 = aten.convolution(
-        up1_conv_double_conv_2,
-        up1_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32], recompute
-    native_batch_norm_8, native_batch_norm_mean_8, native_batch_norm_rstd_8 = (
-        aten.native_batch_norm(
-            up1_conv_double_conv_3,
-            up1_conv_double_conv_4_weight,
-            up1_conv_double_conv_4_bias,
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
-    up1_conv_double_conv_5 = (
-        native_batch_norm_8.relu_()
-    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_8
-    del native_batch_norm_8
-    # x = self.up(x)
-    x_4 = aten.convolution(
-        up1_conv_double_conv_5,
-        up2_up_weight,
-        up2_up_bias,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        True,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
-    # return self.conv(torch.cat([skip, x], dim=1))
-    up2 = torch.cat([down1_conv_double_conv_5, x_4], 1)  # f32[8, 64, 64, 64], recompute
     del x_4
+    grad_up2_conv_double_conv_5 = aten.upsample_bilinear2d_backward(
+        grad_x_4, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
+    )  # f32[8, 32, 64, 64]
+    del grad_x_4
     # return self.double_conv(x)
-    up2_conv_double_conv_0 = aten.convolution(
-        up2,
-        up2_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
-    up2_conv_double_conv_3 = aten.convolution(
-        up2_conv_double_conv_2,
-        up2_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
+    native_batch_norm_9, native_batch_norm_mean_9, native_batch_norm_rstd_9 = (
+        aten.native_batch_norm(
+            up2_conv_double_conv_0,
+            up2_conv_double_conv_1_weight,
+            up2_conv_double_conv_1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 32, 64, 64], f32[32], f32[32], recompute
+    up2_conv_double_conv_2 = (
+        native_batch_norm_9.relu_()
+    )  # f32[8, 32, 64, 64], recompute, in place of native_batch_norm_9
+    del native_batch_norm_9
+    native_batch_norm_10, native_batch_norm_mean_10, native_batch_norm_rstd_10 = (
+        aten.native_batch_norm(
+            up2_conv_double_conv_3,
+            up2_conv_double_conv_4_weight,
+            up2_conv_double_conv_4_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 32, 64, 64], f32[32], f32[32], recompute
+    up2_conv_double_conv_5 = (
+        native_batch_norm_10.relu_()
+    )  # f32[8, 32, 64, 64], recompute, in place of native_batch_norm_10
+    del native_batch_norm_10
     # grad of return self.double_conv(x)
     grad_native_batch_norm_10 = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_5,
@@ -938,26 +831,6 @@ def pool_up3_backward(
         grad_input=grad_up2_conv_double_conv_5,
     )  # f32[8, 32, 64, 64], in place of grad_up2_conv_double_conv_5
     del grad_up2_conv_double_conv_5, up2_conv_double_conv_5
-    # return self.conv(self.pool(x))
-    down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
-        x_2, [2, 2], [2, 2]
-    )  # f32[8, 16, 64, 64], i64[8, 16, 64, 64], recompute
-    down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
-        down2_conv_double_conv_5, [2, 2], [2, 2]
-    )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16], recompute
-    # return self.double_conv(x)
-    down3_conv_double_conv_0 = aten.convolution(
-        down3_pool,
-        down3_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 128, 16, 16], recompute
-    # grad of return self.double_conv(x)
     (
         grad_up2_conv_double_conv_3,
         grad_up2_conv_double_conv_4_weight,
@@ -1025,6 +898,93 @@ def pool_up3_backward(
         native_batch_norm_mean_9,
         native_batch_norm_rstd_9,
     )
+    # return self.double_conv(x)
+    down1_conv_double_conv_0 = aten.convolution(
+        down1_pool,
+        down1_conv_double_conv_0_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+    )  # f32[8, 32, 64, 64], recompute
+    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
+        aten.native_batch_norm(
+            down1_conv_double_conv_0,
+            down1_conv_double_conv_1_weight,
+            down1_conv_double_conv_1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 32, 64, 64], f32[32], f32[32], recompute
+    down1_conv_double_conv_2 = (
+        native_batch_norm.relu_()
+    )  # f32[8, 32, 64, 64], recompute, in place of native_batch_norm
+    del native_batch_norm
+    down1_conv_double_conv_3 = aten.convolution(
+        down1_conv_double_conv_2,
+        down1_conv_double_conv_3_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+    )  # f32[8, 32, 64, 64], recompute
+    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
+        aten.native_batch_norm(
+            down1_conv_double_conv_3,
+            down1_conv_double_conv_4_weight,
+            down1_conv_double_conv_4_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 32, 64, 64], f32[32], f32[32], recompute
+    down1_conv_double_conv_5 = (
+        native_batch_norm_2.relu_()
+    )  # f32[8, 32, 64, 64], recompute, in place of native_batch_norm_2
+    del native_batch_norm_2
+    native_batch_norm_8, native_batch_norm_mean_8, native_batch_norm_rstd_8 = (
+        aten.native_batch_norm(
+            up1_conv_double_conv_3,
+            up1_conv_double_conv_4_weight,
+            up1_conv_double_conv_4_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
+    up1_conv_double_conv_5 = (
+        native_batch_norm_8.relu_()
+    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_8
+    del native_batch_norm_8
+    # x = self.up(x)
+    x_3 = aten.convolution(
+        up1_conv_double_conv_5,
+        up2_up_weight,
+        up2_up_bias,
+        [2, 2],
+        [0, 0],
+        [1, 1],
+        True,
+        [0, 0],
+        1,
+    )  # f32[8, 32, 64, 64], recompute
+    # return self.conv(torch.cat([skip, x], dim=1))
+    up2 = torch.cat([down1_conv_double_conv_5, x_3], 1)  # f32[8, 64, 64, 64], recompute
+    del x_3
+    # grad of return self.double_conv(x)
     grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up2_conv_double_conv_0,
         up2,
@@ -1085,6 +1045,24 @@ def pool_up3_backward(
         native_batch_norm_mean_8,
         native_batch_norm_rstd_8,
     )
+    # return self.double_conv(x)
+    native_batch_norm_7, native_batch_norm_mean_7, native_batch_norm_rstd_7 = (
+        aten.native_batch_norm(
+            up1_conv_double_conv_0,
+            up1_conv_double_conv_1_weight,
+            up1_conv_double_conv_1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
+    up1_conv_double_conv_2 = (
+        native_batch_norm_7.relu_()
+    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_7
+    del native_batch_norm_7
+    # grad of return self.double_conv(x)
     grad_up1_conv_double_conv_2, grad_up1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up1_conv_double_conv_3,
@@ -1108,50 +1086,6 @@ def pool_up3_backward(
         grad_input=grad_up1_conv_double_conv_2,
     )  # f32[8, 64, 32, 32], in place of grad_up1_conv_double_conv_2
     del grad_up1_conv_double_conv_2, up1_conv_double_conv_2
-    # return self.conv(self.pool(x))
-    down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
-        down1_conv_double_conv_5, [2, 2], [2, 2]
-    )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32], recompute
-    # return self.double_conv(x)
-    down2_conv_double_conv_0 = aten.convolution(
-        down2_pool,
-        down2_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32], recompute
-    native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
-        aten.native_batch_norm(
-            down2_conv_double_conv_0,
-            down2_conv_double_conv_1_weight,
-            down2_conv_double_conv_1_bias,
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
-    down2_conv_double_conv_2 = (
-        native_batch_norm_3.relu_()
-    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_3
-    del native_batch_norm_3
-    down2_conv_double_conv_3 = aten.convolution(
-        down2_conv_double_conv_2,
-        down2_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32], recompute
-    # grad of return self.double_conv(x)
     (
         grad_up1_conv_double_conv_0,
         grad_up1_conv_double_conv_1_weight,
@@ -1174,6 +1108,57 @@ def pool_up3_backward(
         native_batch_norm_mean_7,
         native_batch_norm_rstd_7,
     )
+    # return self.double_conv(x)
+    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
+        aten.native_batch_norm(
+            down2_conv_double_conv_3,
+            down2_conv_double_conv_4_weight,
+            down2_conv_double_conv_4_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
+    down2_conv_double_conv_5 = (
+        native_batch_norm_4.relu_()
+    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_4
+    del native_batch_norm_4
+    native_batch_norm_6, native_batch_norm_mean_6, native_batch_norm_rstd_6 = (
+        aten.native_batch_norm(
+            down3_conv_double_conv_3,
+            down3_conv_double_conv_4_weight,
+            down3_conv_double_conv_4_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 128, 16, 16], f32[128], f32[128], recompute
+    down3_conv_double_conv_5 = (
+        native_batch_norm_6.relu_()
+    )  # f32[8, 128, 16, 16], recompute, in place of native_batch_norm_6
+    del native_batch_norm_6
+    # x = self.up(x)
+    x_2 = aten.convolution(
+        down3_conv_double_conv_5,
+        up1_up_weight,
+        up1_up_bias,
+        [2, 2],
+        [0, 0],
+        [1, 1],
+        True,
+        [0, 0],
+        1,
+    )  # f32[8, 64, 32, 32], recompute
+    # return self.conv(torch.cat([skip, x], dim=1))
+    up1 = torch.cat(
+        [down2_conv_double_conv_5, x_2], 1
+    )  # f32[8, 128, 32, 32], recompute
+    del x_2
+    # grad of return self.double_conv(x)
     grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up1_conv_double_conv_0,
         up1,
@@ -1234,6 +1219,24 @@ def pool_up3_backward(
         native_batch_norm_mean_6,
         native_batch_norm_rstd_6,
     )
+    # return self.double_conv(x)
+    native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
+        aten.native_batch_norm(
+            down3_conv_double_conv_0,
+            down3_conv_double_conv_1_weight,
+            down3_conv_double_conv_1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 128, 16, 16], f32[128], f32[128], recompute
+    down3_conv_double_conv_2 = (
+        native_batch_norm_5.relu_()
+    )  # f32[8, 128, 16, 16], recompute, in place of native_batch_norm_5
+    del native_batch_norm_5
+    # grad of return self.double_conv(x)
     grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_3,
@@ -1341,6 +1344,28 @@ def pool_up3_backward(
         native_batch_norm_mean_4,
         native_batch_norm_rstd_4,
     )
+    # return self.conv(self.pool(x))
+    down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
+        down1_conv_double_conv_5, [2, 2], [2, 2]
+    )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32], recompute
+    # return self.double_conv(x)
+    native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
+        aten.native_batch_norm(
+            down2_conv_double_conv_0,
+            down2_conv_double_conv_1_weight,
+            down2_conv_double_conv_1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 64, 32, 32], f32[64], f32[64], recompute
+    down2_conv_double_conv_2 = (
+        native_batch_norm_3.relu_()
+    )  # f32[8, 64, 32, 32], recompute, in place of native_batch_norm_3
+    del native_batch_norm_3
+    # grad of return self.double_conv(x)
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_3,
@@ -1426,19 +1451,6 @@ def pool_up3_backward(
         grad_input=grad_down1_conv_double_conv_5_2,
     )  # f32[8, 32, 64, 64], in place of grad_down1_conv_double_conv_5_2
     del grad_down1_conv_double_conv_5_2, down1_conv_double_conv_5
-    # return self.double_conv(x)
-    down1_conv_double_conv_3 = aten.convolution(
-        down1_conv_double_conv_2,
-        down1_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
-    # grad of return self.double_conv(x)
     (
         grad_down1_conv_double_conv_3,
         grad_down1_conv_double_conv_4_weight,
@@ -1484,19 +1496,6 @@ def pool_up3_backward(
         grad_input=grad_down1_conv_double_conv_2,
     )  # f32[8, 32, 64, 64], in place of grad_down1_conv_double_conv_2
     del grad_down1_conv_double_conv_2, down1_conv_double_conv_2
-    # return self.double_conv(x)
-    down1_conv_double_conv_0 = aten.convolution(
-        down1_pool,
-        down1_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
-    # grad of return self.double_conv(x)
     (
         grad_down1_conv_double_conv_0,
         grad_down1_conv_double_conv_1_weight,
@@ -1537,7 +1536,7 @@ def pool_up3_backward(
     del grad_down1_conv_double_conv_0, down1_pool, _
     # grad of return self.conv(self.pool(x))
     grad_x_2 = aten.max_pool2d_with_indices_backward(
-        grad_down1_pool, x_2, [2, 2], [2, 2], [0, 0], [1, 1], False, down1_pool_indices
+        grad_down1_pool, x, [2, 2], [2, 2], [0, 0], [1, 1], False, down1_pool_indices
     )  # f32[8, 16, 128, 128]
     del grad_down1_pool, down1_pool_indices
     grad_x = grad_x_2.add_(
@@ -1589,7 +1588,7 @@ def pool_up3_backward(
 
 
 def double_conv_forward_2(
-    x_2,
+    x,
     layer_0_weight,
     layer_1_num_batches_tracked,
     layer_1_weight,
@@ -1606,8 +1605,9 @@ def double_conv_forward_2(
     """Forward of up3.conv.double_conv."""
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        x_2, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
+    del x
     layer_1_num_batches_tracked.add_(1)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
@@ -1667,7 +1667,7 @@ def double_conv_backward_2(
     layer_0,
     native_batch_norm_mean,
     native_batch_norm_rstd,
-    x_2,
+    x,
     layer_4_weight,
     layer_3_weight,
     layer_1_weight,
@@ -1734,7 +1734,7 @@ def double_conv_backward_2(
     del grad_native_batch_norm, layer_0, native_batch_norm_mean, native_batch_norm_rstd
     grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
         grad_layer_0,
-        x_2,
+        x,
         layer_0_weight,
         [0],
         [1, 1],
@@ -1745,7 +1745,7 @@ def double_conv_backward_2(
         1,
         [True, True, False],
     )  # f32[8, 32, 128, 128], f32[16, 32, 3, 3]
-    del grad_layer_0, x_2, _
+    del grad_layer_0, x, _
     return (
         grad_x,
         grad_layer_0_weight,
@@ -1760,38 +1760,36 @@ def double_conv_backward_2(
 # ---- block: outc ----
 
 
-def outc_forward(x_2, weight, bias, mask_2):
+def outc_forward(x, weight, bias, mask):
     """Forward of outc."""
     # logits = self.outc(x)
-    logits_2 = aten.convolution(
-        x_2, weight, bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+    logits = aten.convolution(
+        x, weight, bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
     )  # f32[8, 4, 128, 128]
     # return F.cross_entropy(logits, mask)
-    log_softmax = aten._log_softmax(logits_2, 1, False)  # f32[8, 4, 128, 128]
-    del logits_2
+    log_softmax = aten._log_softmax(logits, 1, False)  # f32[8, 4, 128, 128]
+    del logits
     nll_loss2d_forward, nll_loss2d_forward_weight = aten.nll_loss2d_forward(
-        log_softmax, mask_2, None, 1, -100
+        log_softmax, mask, None, 1, -100
     )  # f32[], f32[]
     return log_softmax, nll_loss2d_forward_weight, nll_loss2d_forward
 
 
-def outc_backward(
-    log_softmax, nll_loss2d_forward_weight, tangents_1, x_2, mask_2, weight
-):
+def outc_backward(log_softmax, nll_loss2d_forward_weight, tangents_1, x, mask, weight):
     """Gradients of outc."""
     # grad of return F.cross_entropy(logits, mask)
     grad_log_softmax = aten.nll_loss2d_backward(
-        tangents_1, log_softmax, mask_2, None, 1, -100, nll_loss2d_forward_weight
+        tangents_1, log_softmax, mask, None, 1, -100, nll_loss2d_forward_weight
     )  # f32[8, 4, 128, 128]
     del nll_loss2d_forward_weight
-    grad_logits_2 = aten._log_softmax_backward_data(
+    grad_logits = aten._log_softmax_backward_data(
         grad_log_softmax, log_softmax, 1, torch.float32
     )  # f32[8, 4, 128, 128]
     del grad_log_softmax, log_softmax
     # grad of logits = self.outc(x)
     grad_x, grad_weight, grad_bias = aten.convolution_backward(
-        grad_logits_2,
-        x_2,
+        grad_logits,
+        x,
         weight,
         [4],
         [1, 1],
@@ -1802,7 +1800,7 @@ def outc_backward(
         1,
         [True, True, True],
     )  # f32[8, 16, 128, 128], f32[4, 16, 1, 1], f32[4]
-    del grad_logits_2
+    del grad_logits
     return grad_x, grad_weight, grad_bias
 
 
@@ -2096,9 +2094,6 @@ class DoubleConvStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["layer_2", i],
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
@@ -2134,16 +2129,14 @@ class DoubleConvStep(torch.autograd.Function):
         ) = double_conv_backward(
             live.take(("grad_x", i + 1)),
             live.take(("x", i + 1)),
-            live.take(("layer_2", i)),
             live.take(("native_batch_norm_mean_2", i)),
             live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
             live["image"],
             weights.layer_0_weight,
+            weights.layer_1_weight,
+            weights.layer_1_bias,
             weights.layer_3_weight,
             weights.layer_4_weight,
-            weights.layer_1_weight,
         )
         return (
             token,
@@ -2167,25 +2160,21 @@ class PoolUp3Step(torch.autograd.Function):
         weights = PoolUp3Weights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
+        live["weights", i] = weights
         (
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["down1_conv_double_conv_2", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["down1_conv_double_conv_5", i],
-            live["native_batch_norm_mean_4", i],
-            live["native_batch_norm_rstd_4", i],
-            live["down2_conv_double_conv_5", i],
-            live["native_batch_norm_mean_5", i],
-            live["native_batch_norm_rstd_5", i],
-            live["down3_conv_double_conv_2", i],
-            live["native_batch_norm_mean_9", i],
-            live["native_batch_norm_rstd_9", i],
-            live["up2_conv_double_conv_2", i],
-            live["native_batch_norm_mean_10", i],
-            live["native_batch_norm_rstd_10", i],
-            live["up2_conv_double_conv_5", i],
+            live["down1_pool", i],
+            live["down1_pool_indices", i],
+            live["down2_conv_double_conv_0", i],
+            live["down2_conv_double_conv_3", i],
+            live["down3_pool", i],
+            live["down3_pool_indices", i],
+            live["down3_conv_double_conv_0", i],
+            live["down3_conv_double_conv_3", i],
+            live["up1_conv_double_conv_0", i],
+            live["up1_conv_double_conv_3", i],
+            live["up2_conv_double_conv_0", i],
+            live["up2_conv_double_conv_3", i],
+            live["x_4", i],
             live["x", i + 1],
         ) = pool_up3_forward(
             live["x", i],
@@ -2302,55 +2291,56 @@ class PoolUp3Step(torch.autograd.Function):
             grad_up3_up_1_weight,
             grad_up3_up_1_bias,
         ) = pool_up3_backward(
-            live.take(("up2_conv_double_conv_5", i)),
             live.take(("grad_x", i + 1)),
-            live.take(("down3_conv_double_conv_2", i)),
-            live.take(("down2_conv_double_conv_5", i)),
-            live.take(("down1_conv_double_conv_5", i)),
-            live.take(("up2_conv_double_conv_2", i)),
-            live.take(("native_batch_norm_mean_10", i)),
-            live.take(("native_batch_norm_rstd_10", i)),
-            live.take(("native_batch_norm_mean_9", i)),
-            live.take(("native_batch_norm_rstd_9", i)),
-            live.take(("native_batch_norm_mean_5", i)),
-            live.take(("native_batch_norm_rstd_5", i)),
-            live.take(("native_batch_norm_mean_4", i)),
-            live.take(("native_batch_norm_rstd_4", i)),
-            live.take(("down1_conv_double_conv_2", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
+            live.take(("x_4", i)),
+            live.take(("up2_conv_double_conv_0", i)),
+            live.take(("up2_conv_double_conv_3", i)),
+            live.take(("down1_pool", i)),
+            live.take(("up1_conv_double_conv_3", i)),
+            live.take(("up1_conv_double_conv_0", i)),
+            live.take(("down2_conv_double_conv_3", i)),
+            live.take(("down3_conv_double_conv_3", i)),
+            live.take(("down3_conv_double_conv_0", i)),
+            live.take(("down3_pool", i)),
+            live.take(("down3_pool_indices", i)),
+            live.take(("down2_conv_double_conv_0", i)),
+            live.take(("down1_pool_indices", i)),
             live["x", i],
             weights.up3_up_1_weight,
-            weights.down3_conv_double_conv_3_weight,
-            weights.down3_conv_double_conv_4_weight,
-            weights.down3_conv_double_conv_4_bias,
-            weights.up1_up_weight,
-            weights.up1_up_bias,
-            weights.up1_conv_double_conv_0_weight,
-            weights.up1_conv_double_conv_1_weight,
-            weights.up1_conv_double_conv_1_bias,
-            weights.up1_conv_double_conv_3_weight,
+            weights.up2_conv_double_conv_1_weight,
+            weights.up2_conv_double_conv_1_bias,
+            weights.up2_conv_double_conv_4_weight,
+            weights.up2_conv_double_conv_4_bias,
+            weights.up2_conv_double_conv_3_weight,
+            weights.down1_conv_double_conv_0_weight,
+            weights.down1_conv_double_conv_1_weight,
+            weights.down1_conv_double_conv_1_bias,
+            weights.down1_conv_double_conv_3_weight,
+            weights.down1_conv_double_conv_4_weight,
+            weights.down1_conv_double_conv_4_bias,
             weights.up1_conv_double_conv_4_weight,
             weights.up1_conv_double_conv_4_bias,
             weights.up2_up_weight,
             weights.up2_up_bias,
             weights.up2_conv_double_conv_0_weight,
-            weights.up2_conv_double_conv_3_weight,
+            weights.up1_conv_double_conv_1_weight,
+            weights.up1_conv_double_conv_1_bias,
+            weights.up1_conv_double_conv_3_weight,
+            weights.down2_conv_double_conv_4_weight,
+            weights.down2_conv_double_conv_4_bias,
+            weights.down3_conv_double_conv_4_weight,
+            weights.down3_conv_double_conv_4_bias,
+            weights.up1_up_weight,
+            weights.up1_up_bias,
+            weights.up1_conv_double_conv_0_weight,
+            weights.down3_conv_double_conv_1_weight,
+            weights.down3_conv_double_conv_1_bias,
+            weights.down3_conv_double_conv_3_weight,
             weights.down3_conv_double_conv_0_weight,
-            weights.up2_conv_double_conv_4_weight,
-            weights.up2_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_0_weight,
             weights.down2_conv_double_conv_1_weight,
             weights.down2_conv_double_conv_1_bias,
             weights.down2_conv_double_conv_3_weight,
-            weights.down3_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_3_weight,
-            weights.down1_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_0_weight,
-            weights.down1_conv_double_conv_1_weight,
+            weights.down2_conv_double_conv_0_weight,
         )
         return (
             token,
@@ -2414,7 +2404,7 @@ class DoubleConvStep_2(torch.autograd.Function):
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
         ) = double_conv_forward_2(
-            live["x", i],
+            live.take(("x", i)),
             weights.layer_0_weight,
             buffers.layer_1_num_batches_tracked,
             weights.layer_1_weight,
@@ -2435,6 +2425,13 @@ class DoubleConvStep_2(torch.autograd.Function):
     def backward(ctx, token):
         weights = DoubleConvWeights_2(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
+        weights_1_before = live["weights", i - 1]
+        live["x", i] = pool_up3_recompute(
+            live["x_4", i - 1],
+            live["x", i - 1],
+            weights_1_before.up3_up_1_weight,
+            weights_1_before.up3_up_1_bias,
+        )
         (
             live["grad_x", i],
             grad_layer_0_weight,
