@@ -146,7 +146,7 @@ def _verdict(job: Job, written: Written) -> Verdict:
         return built.model, built.args, built.kwargs
 
     with job.loaded.at_home():
-        return compare(eager, generated)
+        return compare(eager, generated, steps=2, eager_peak=False)
 
 
 def _written(job: Job, reserve: int) -> Written:
