@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hiremate_gen.emit.calls import argument, call
@@ -15,11 +15,17 @@ _SHORT = {"float": "f", "int": "i", "uint": "u", "bfloat": "bf", "complex": "c"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Source of a function without its name: `parameters` and `results` are identifiers, `roots` the values that they
-    stand for (statics among the parameters by value name)."""
+    """Source of a function without its name.
+
+    Roots that die inside come in a list, `taken`, that the function empties: as plain arguments they would live on in
+    whoever calls (CPython keeps the arguments of a long call in a tuple).  `borrowed` are the values behind the
+    parameters after it; parameters and buffers of the model come as named tuples.
+    """
 
     parameters: tuple[str, ...]
-    parameter_values: tuple[str, ...]
+    taken: tuple[str, ...]
+    borrowed: tuple[str, ...]
+    tuples: tuple[str, ...]  # "weights", "buffers": those that are read
     results: tuple[str, ...]
     result_values: tuple[str, ...]
     body: tuple[str, ...]
@@ -31,6 +37,7 @@ class _Body:
     graph: Graph
     call: Call
     names: Names
+    tuples: Mapping[str, str]  # static value -> the named tuple that brings it
     extra: tuple[str, ...]  # further values to return (what the model returns)
     lines: list[str] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)  # views that have a name here
@@ -40,6 +47,11 @@ class _Body:
     rng: bool = False
     live: dict[str, None] = field(default_factory=dict)  # names of tensors that are there, those that stay first
 
+    def name(self, value: str) -> str:
+        """How the function calls a value that is no view."""
+        owner = self.tuples.get(value)
+        return f"{owner}.{self.names[value]}" if owner else self.names[value]
+
     @property
     def device(self) -> str:
         """Source of the device that the function works on."""
@@ -47,21 +59,28 @@ class _Body:
 
 
 def write(
-    graph: Graph, call_: Call, names: Names, extra: tuple[str, ...] = (), served: frozenset[str] = frozenset()
+    graph: Graph,
+    call_: Call,
+    names: Names,
+    tuples: Mapping[str, str],
+    extra: tuple[str, ...] = (),
+    served: frozenset[str] = frozenset(),
 ) -> Function:
     """Write `call_` as a function.
 
-    `extra` are values to return after `call_.results`.  They may be views; `served` are roots among the
-    results that serve nothing but an extra, and are not returned themselves.
+    `tuples` tells for parameters and buffers of the model which named tuple brings them.  `extra` are values to return
+    after `call_.results`.  They may be views; `served` are roots among the results that serve nothing but an extra,
+    and are not returned themselves.
     """
-    body = _Body(graph, call_, names, extra)
+    body = _Body(graph, call_, names, tuples, extra)
     statics = _statics(body)
     made = {r for step in call_.steps for r in graph.writes[step.op]}
     roots = dict.fromkeys(graph.index[v].root for v in extra)
-    tensors = (*call_.takes, *call_.borrows)
-    tensors += tuple(r for r in roots if r not in made and r not in tensors and not graph.index[r].static)
-    parameters = (*tensors, *statics)
-    body.live = {names[p]: None for p in (*statics, *call_.borrows, *call_.takes) if graph.index[p].kind != "rng"}
+    borrowed = tuple(dict.fromkeys((*call_.borrows, *(v for v in statics if v not in tuples))))
+    known = {*made, *call_.takes, *borrowed}
+    borrowed += tuple(r for r in roots if r not in known and r not in tuples)
+    body.live = {body.name(p): None for p in (*statics, *borrowed, *call_.takes) if graph.index[p].kind != "rng"}
+    _take(body)
     _count(body)
     steps = list(call_.steps)
     while steps:
@@ -69,15 +88,24 @@ def write(
         _step(body, steps[: 2 if fused else 1])
         del steps[: 2 if fused else 1]
     results = tuple(dict.fromkeys((*(r for r in call_.results if r not in served), *extra)))
-    texts = tuple(_show(body, r) for r in results)
+    used = tuple(dict.fromkeys(tuples[v] for v in statics if v in tuples))
     return Function(
-        parameters=tuple(names[p] for p in parameters),
-        parameter_values=parameters,
-        results=texts,
+        parameters=(*(["taken"] if call_.takes else []), *(names[v] for v in borrowed), *sorted(used, reverse=True)),
+        taken=call_.takes,
+        borrowed=borrowed,
+        tuples=tuple(sorted(used, reverse=True)),
+        results=tuple(_show(body, r) for r in results),
         result_values=results,
         body=tuple(body.lines),
         uses_rng=body.rng,
     )
+
+
+def _take(body: _Body) -> None:
+    taken = [body.names[r] for r in body.call.takes]
+    if taken:
+        body.lines.append(f"{', '.join(taken)}{',' if len(taken) == 1 else ''} = taken")
+        body.lines.append("taken.clear()")
 
 
 def _statics(body: _Body) -> tuple[str, ...]:
@@ -191,7 +219,7 @@ def _assign(
     note = f"  # {note}" if note else ""
     if len(outputs) == 1 and not op.tupled:
         if _adds_to_buffer(body, op) and not [k for k in kept if k not in written]:
-            buffer = body.names[op.writes_buffer[0][1]]
+            buffer = body.name(op.writes_buffer[0][1])
             return f"{buffer}.add_({argument(op.args[1], lambda v: _show(body, v), body.device)})", []
         name = outputs[0]
         return f"{body.names[name or '']} = {expression}  # {_shape(body, name or '')}{note.replace('  #', ',')}", dead
@@ -217,7 +245,7 @@ def _write_buffers(body: _Body, op: Op) -> None:
     if _adds_to_buffer(body, op):
         return
     for value, buffer in op.writes_buffer:
-        body.lines.append(f"{body.names[buffer]}.copy_({body.names[value]})")
+        body.lines.append(f"{body.name(buffer)}.copy_({body.names[value]})")
 
 
 def _free(body: _Body, roots: list[str]) -> None:
@@ -249,7 +277,7 @@ def _show(body: _Body, value: str) -> str:
         return body.shown[value]
     op = body.graph.maker.get(value)
     if op is None or not op.view:
-        return body.names[value]
+        return body.name(value)
     return _view(body, op, value)
 
 

@@ -104,11 +104,9 @@ class Glue:
         buffers = self._weights(number, self.states[number], "Buffers")
         inputs = tuple(p for p, g in self.graph.gradients if self._is_input(p) and self.gradient_block(p, g) == number)
         outputs = [o.value for o in self.graph.outputs if o.value is not None] if last else []
-        front = self._step(number, forward, tuple(dict.fromkeys(outputs)), with_buffers=True)
+        front = self._step(number, forward, tuple(dict.fromkeys(outputs)))
         arrivals = self._arrivals() if last else {}
-        steps = tuple(
-            self._step(number, c, (), with_buffers=False) for c in backward if c.steps or self._made(number, c)
-        )
+        steps = tuple(self._step(number, c, ()) for c in backward if c.steps or self._made(number, c))
         mine = [(p, g) for p, g in self.graph.gradients if self.gradient_block(p, g) == number]
         grads = dict(reversed(mine))  # the first part of each
         further = [(p, g) for p, g in mine if grads[p] != g and not self._is_input(p)]
@@ -176,34 +174,36 @@ class Glue:
 
     # ---- calls -------------------------------------------------------------------------------------------------
 
-    def _step(self, number: int, call: Call, outputs: tuple[str, ...], *, with_buffers: bool) -> StepPart:
+    def _step(self, number: int, call: Call, outputs: tuple[str, ...]) -> StepPart:
         made = {r for step in call.steps for r in self.graph.writes[step.op]}
         gradients: tuple[str, ...] = ()
         if call.phase == "backward":
             gradients = tuple(g for p, g in self.graph.gradients if self.gradient_block(p, g) == number)
         extra = outputs or gradients
-        served = frozenset(self.graph.index[g].root for g in gradients if not self._read_later(call, g))
-        served |= frozenset(self.graph.index[o].root for o in outputs if not self._read_later(call, o))
-        function = write(self.graph, call, self.names[call.block], extra, served & made)
+        served = frozenset(self.graph.index[v].root for v in extra if not self._read_later(call, v))
+        function = write(self.graph, call, self.names[call.block], self._tuples(call.block), extra, served & made)
         self.uses_rng |= function.uses_rng
-        arguments = tuple(self._argument(number, call, v) for v in function.parameter_values)
-        targets = []
-        for value in function.result_values:
-            targets.append(self._target(number, call, value, value in extra))
-        other = call.block != number and any(v in self.statics[call.block] for v in function.parameter_values)
+        taken = ", ".join(self._argument(number, call, v) for v in function.taken)
+        arguments = [f"[{taken}]"] if taken else []
+        arguments += [self._argument(number, call, v) for v in function.borrowed]
+        other = call.block != number and "weights" in function.tuples
+        weights = f"weights_{self._offset(call.block, number)}" if other else "weights"
+        arguments += [weights if name == "weights" else name for name in function.tuples]
         return StepPart(
-            weights=f'weights_{self._offset(call.block, number)} = live["weights", {relative(call.block, number)}]'
-            if other
-            else "",
-            targets=tuple(targets),
+            weights=f'{weights} = live["weights", {relative(call.block, number)}]' if other else "",
+            targets=tuple(self._target(number, call, v, v in extra) for v in function.result_values),
             function=self._function(call, function),
-            arguments=arguments,
+            arguments=tuple(arguments),
             after=tuple(
                 f"live[{self.slots.key(o, number)}] = {self.names[number][o]}"
                 for o in outputs
                 if o in call.results and self._read_later(call, o)
             ),
         )
+
+    def _tuples(self, number: int) -> dict[str, str]:
+        """Static value -> the named tuple in which the functions of a block get it."""
+        return dict.fromkeys(self.statics[number], "weights") | dict.fromkeys(self.states[number], "buffers")
 
     def _offset(self, block: int, number: int) -> str:
         return f"{number - block}_before" if block < number else f"{block - number}_after"
@@ -225,12 +225,6 @@ class Glue:
         if v.kind == "tangent":
             last = number == len(self.chain.blocks) - 1
             return self._arrivals()[value] if last else f'live["{value}"]'
-        name = self.names[call.block][value]
-        if value in self.states[call.block]:
-            return f"buffers.{name}"
-        if v.static:
-            owner = "weights" if call.block == number else f"weights_{self._offset(call.block, number)}"
-            return f"{owner}.{name}"
         key = self.slots.key(value, number)
         return f"live.take({key_tuple(key)})" if value in call.takes else f"live[{key}]"
 

@@ -25,8 +25,8 @@ _RESULTS = {
     "max": ("", "indices"),
     "min": ("", "indices"),
 }
-# What generated functions use by a global name.
-_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying")
+# What generated functions use by a global name, and their own parameters.
+_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying", "taken", "weights", "buffers")
 RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_GLOBALS})
 _LONGEST = 40
 
