@@ -17,7 +17,7 @@ from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
 from hiremate_gen.solve import keep_all, solve
-from hiremate_gen.trace import TORCH, WAYS, Traced, trace
+from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_recurrent, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
@@ -122,6 +122,7 @@ def _checked(job: Job) -> Result:
         job.report("running it against eager")
         verdict = _verdict(job, written)
         if verdict.difference:
+            refuse_recurrent(job.loaded.model)
             folder = keep_evidence(written.text, written.plan_json, verdict.difference)
             raise InternalError(
                 f"what was generated is not what eager computes: {verdict.difference}",
@@ -145,7 +146,7 @@ def _verdict(job: Job, written: Written) -> Verdict:
         return built.model, built.args, built.kwargs
 
     with job.loaded.at_home():
-        return compare(eager, generated)
+        return compare(eager, generated, steps=2, eager_peak=False)
 
 
 def _written(job: Job, reserve: int) -> Written:

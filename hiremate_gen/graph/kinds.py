@@ -8,7 +8,9 @@ from torch._ops import OpOverload
 aten = torch.ops.aten
 
 # They hand back their input's storage although their schema does not say so.
-_UNDECLARED_VIEWS = frozenset({aten._unsafe_view.default, aten.lift_fresh.default})
+_UNDECLARED_VIEWS = frozenset(
+    {aten._unsafe_view.default, aten.lift_fresh.default, aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default}
+)
 
 # Ties and atomic order may fall differently in a second run, so what they gave the first time is kept.
 _NEVER_AGAIN = frozenset(

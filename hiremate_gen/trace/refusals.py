@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch.export._trace
-from torch import fx
+from torch import fx, nn
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from hiremate_gen.errors import HiremateError, UnsupportedError
@@ -89,3 +89,16 @@ def _position(error: Exception, shown: Shown) -> tuple[str, str]:
                 text = f": `{frame.line}`" if frame.line else ""
                 return f"{name}:{frame.lineno}:{(frame.colno or 0) + 1}", text
     return "", ""
+
+
+def refuse_recurrent(model: nn.Module) -> None:
+    """Say that it is the recurrent layers when a model with some came out different from eager.
+
+    Their kernels write in place into parts of larger tensors, which a functional trace does not reproduce to the bit.
+    """
+    found = next((f"{n} is an {type(m).__name__}" for n, m in model.named_modules() if isinstance(m, nn.RNNBase)), "")
+    if found:
+        raise UnsupportedError(
+            f"recurrent layers cannot be planned bit for bit ({found})",
+            hint="plan the part of the model before or after them as a module of its own",
+        )

@@ -1,0 +1,18 @@
+"""Weight norm as a parametrization."""
+
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.utils.parametrizations.weight_norm(nn.Linear(16, 32))
+        self.b = nn.Linear(32, 8)
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x))).pow(2).mean()
+
+
+def example_inputs():
+    return torch.randn(32, 16)
