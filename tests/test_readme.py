@@ -19,7 +19,7 @@ def shown() -> tuple[str, str]:
     """The header, and the part of a backward function around what runs again, of the case that README.md shows."""
     text = EXPECTED.read_text("utf-8")
     header = text.partition('\n\n"""')[0]
-    command = "# hiremate-gen golden/mlp/model.py --budget 60% -o model_remat.py"
+    command = "# hiremate-gen model.py --budget 60% -o model_remat.py"
     header = re.sub(r"^# hiremate-gen .*$", command, header, flags=re.M)
     body = text[text.index("def block_backward(") :]
     start = body.index("    # grad of return x + self.drop")
