@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 
 from hiremate_gen.errors import InfeasibleError
 from hiremate_gen.ir import Chain, Graph, Plan, replay
-from hiremate_gen.solve.blocks import Cuts, cuts, local
-from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.build import to_plan, whole
-from hiremate_gen.solve.dp import schedules, table
-from hiremate_gen.solve.exact import Effort
-from hiremate_gen.solve.frontier import Frontier, climb
-from hiremate_gen.solve.net import Codes, Net, profile
-from hiremate_gen.solve.options import Option, options
 from hiremate_gen.units import show_bytes
-
-STEPS = 1_600_000  # steps replayed while polishing: some ten seconds
 
 
 def _quiet(_: str) -> None:
@@ -35,9 +24,12 @@ def keep_all(graph: Graph, chain: Chain) -> Plan:
 
 def minimum(graph: Graph, chain: Chain, *, time_limit_s: float = 60, jobs: int = 2) -> Plan:
     """The plan with the smallest peak that our searches reach."""
-    net, names, _ = whole(graph, chain)
-    point = _frontier(graph, chain, time_limit_s, jobs).points[0]
-    return to_plan(chain, net, names, point.codes, "hiremate" if point.codes else "none", "smallest peak found")
+    from hiremate_gen.solve.search import search
+
+    found = search(graph, chain, time_limit_s, jobs)
+    point = found.ladder.frontier.points[0]
+    status = f"smallest peak found{found.effort.remark}"
+    return to_plan(chain, found.net, found.names, point.codes, "hiremate" if point.codes else "none", status)
 
 
 def solve(
@@ -51,43 +43,30 @@ def solve(
 ) -> Plan:
     """The fastest plan known whose exact replay peaks at `budget_bytes` or less, static bytes included.
 
-    `time_limit_s` seconds bound the MILPs, `jobs` is the number of processes that solve them.
+    The effort is counted in moves and nodes, so the plan does not depend on the machine.  Only when `time_limit_s`
+    processor seconds are over, which is far beyond what a step of some thousand ops takes, the search is cut short,
+    and `Plan.status` says so.  `jobs` is the number of threads that solve MILPs; the plan does not depend on it.
     Raises InfeasibleError when no plan fits, with the smallest budget that works and what sets it.
     """
     eager = keep_all(graph, chain)
     if replay(graph, eager).peak_bytes <= budget_bytes:
         return eager
-    net, names, _ = whole(graph, chain)
+    # Not before they are needed: the solver and what it brings take a second to import.
+    from hiremate_gen.solve.bound import lower_bound
+    from hiremate_gen.solve.search import search
+
     report("solve: searching for schedules")
-    frontier = _frontier(graph, chain, time_limit_s, jobs)
-    point = frontier.best(budget_bytes)
+    found = search(graph, chain, time_limit_s, jobs)
+    found.effort.start()
+    point = found.ladder.best(budget_bytes)
     if point is None:
         raise _infeasible(graph, chain, minimum(graph, chain, time_limit_s=time_limit_s, jobs=jobs), budget_bytes)
+    net = found.net
     bound_s = sum(net.time_s) + lower_bound(net, budget_bytes)
     gap = (sum(net.time_s) + point.time_s) / bound_s - 1 if bound_s > 0 else 0.0
     status = "optimal" if gap < 1e-6 else f"within {100 * gap:.2f} % of the lower bound"
-    return replace(to_plan(chain, net, names, point.codes, "hiremate", status), lower_bound_s=bound_s)
-
-
-@lru_cache(maxsize=4)
-def _frontier(graph: Graph, chain: Chain, time_limit_s: float, jobs: int) -> Frontier:
-    net, _, roots = whole(graph, chain)
-    effort = Effort(jobs, time.monotonic() + time_limit_s)
-    return climb(net, _chain_schedules(net, cuts(net, roots, chain), chain, effort), STEPS, effort)
-
-
-def _chain_schedules(net: Net, cut: Cuts, chain: Chain, effort: Effort) -> list[Codes]:
-    """Schedules that the DP over the chain proposes."""
-    if len(chain.blocks) == 1:
-        return []  # the whole net is searched in any case
-    blocks = tuple(local(net, cut, k) for k in range(len(chain.blocks)))
-    known: dict[int, tuple[Option, ...]] = {}
-    for k, block in enumerate(chain.blocks):
-        if block.twin not in known:
-            known[block.twin] = options(blocks[k], effort)
-    per_block = tuple(known[b.twin] for b in chain.blocks)
-    top = profile(net, ()).peak - net.base
-    return list(schedules(table(net, cut, blocks, per_block, top), 400))
+    plan = to_plan(chain, net, found.names, point.codes, "hiremate", status + found.effort.remark)
+    return replace(plan, lower_bound_s=bound_s)
 
 
 def _infeasible(graph: Graph, chain: Chain, plan: Plan, budget: int) -> InfeasibleError:

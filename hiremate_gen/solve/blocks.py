@@ -96,6 +96,10 @@ def local(net: Net, cut: Cuts, block: int) -> Local:
     size = [net.size[r] if (r in made and r not in pad) or r in (x, gy) else 0 for r in roots] + [
         net.size[r] for r in pads
     ]
+    # Whatever is made elsewhere is there from the start, or once the rest of the network has run its backward.
+    elsewhere = [r for r in roots if r not in made]
+    later = [r for r in elsewhere if r == gy or (r != x and not _comes_before(net, r, block))]
+    first = [r for r in elsewhere if r not in later]
     empty: tuple[int, ...] = ()
 
     def keep(*rs: int) -> tuple[int, ...]:
@@ -103,8 +107,8 @@ def local(net: Net, cut: Cuts, block: int) -> Local:
 
     reads = [empty, *(keep(*net.reads[o]) for o in forward), (*keep(y), *pad.values())]
     reads += [*(keep(*net.reads[o]) for o in backward), keep(gx)]
-    writes = [keep(x), *((*keep(*net.writes[o]), *(pad[r] for r in net.writes[o] if r in pad)) for o in forward)]
-    writes += [keep(gy), *(keep(*net.writes[o]) for o in backward), empty]
+    writes = [keep(*first), *((*keep(*net.writes[o]), *(pad[r] for r in net.writes[o] if r in pad)) for o in forward)]
+    writes += [keep(*later), *(keep(*net.writes[o]) for o in backward), empty]
     producer = [-1] * len(size)
     for o, rs in enumerate(writes):
         for r in rs:
@@ -132,3 +136,9 @@ def local(net: Net, cut: Cuts, block: int) -> Local:
         out=tuple(sum(size[r] for r in rs) for rs in writes),
     )
     return Local(result, ops, number[x], number[y], number[gy])
+
+
+def _comes_before(net: Net, root: int, block: int) -> bool:
+    """Whether a root of another block is there when `block` runs forward."""
+    made = net.producer[root]
+    return made < net.n_forward and (made < 0 or net.block[made] <= block)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from hiremate_gen.solve.net import Net, profile
 
@@ -59,8 +58,12 @@ def _moments(net: Net, most: int) -> list[int]:
 
 def _least(net: Net, space: int, start: int, present: tuple[int, ...]) -> float:
     """The LP: what ops from `start` on read is kept in `space` bytes (`present` roots always are) or made again."""
+    from scipy.optimize import linprog
+
     n = net.n_forward
     roots = [r for r in range(len(net.size)) if _forward(net, r)]
+    if not roots:
+        return 0.0
     place = {r: n + k for k, r in enumerate(roots)}
     read = {r for k in range(start, net.n_ops) for r in net.reads[k] if r in place}
     rows = [((place[r], -1.0), (net.producer[r], -1.0)) for r in sorted(read)]

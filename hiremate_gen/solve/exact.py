@@ -5,27 +5,47 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hiremate_gen.solve.hush import hush
-from hiremate_gen.solve.milp import Answer, optimise
 from hiremate_gen.solve.model import Model
 
+if TYPE_CHECKING:
+    from hiremate_gen.solve.milp import Answer
+
 GAP = 0.002  # of the recomputation
-# Binaries up to which so many budgets are solved, with so many nodes each.
-TIERS = ((60, 24, 400), (200, 6, 100), (800, 4, 30))
+# Binaries up to which so many budgets are solved, with so many nodes each; and so many levels of the ladder.
+TIERS = ((60, 24, 400, 99), (200, 6, 100, 4), (800, 4, 30, 0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Effort:
-    """How many processors, and until when (`time.monotonic`) a new MILP may start."""
+    """How many threads, and after how many processor seconds to stop: a last resort, which ordinary runs never reach."""
 
     jobs: int
-    deadline: float
+    limit_s: float
+    started_s: float = field(default_factory=time.process_time)
+    cut: bool = False  # the limit was reached and something was left out
+
+    def start(self) -> None:
+        """Count from now."""
+        self.started_s = time.process_time()
 
     @property
     def left_s(self) -> float:
-        return self.deadline - time.monotonic()
+        return self.limit_s - (time.process_time() - self.started_s)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over; asked before something that would be left out then."""
+        self.cut = self.cut or self.left_s <= 0
+        return self.cut
+
+    @property
+    def remark(self) -> str:
+        """For the status of a plan."""
+        return f"; cut short by the time limit of {self.limit_s:g} s" if self.cut else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +59,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """How many budgets of a model are worth a MILP, and the nodes for each."""
+    """How many budgets of a model are worth a MILP, the nodes for each, and at how many halvings of the ladder."""
 
     budgets: int
     nodes: int
+    levels: int
 
 
 def tier(model: Model) -> Tier:
     """By the number of binaries."""
-    return next((Tier(budgets, nodes) for most, budgets, nodes in TIERS if len(model.runs) <= most), Tier(0, 0))
+    return next((Tier(*rest) for most, *rest in TIERS if len(model.runs) <= most), Tier(0, 0, 0))
 
 
 def choose(tasks: Sequence[Task], limit: Tier, room_s: float) -> list[Task]:
@@ -60,14 +81,18 @@ def choose(tasks: Sequence[Task], limit: Tier, room_s: float) -> list[Task]:
 def optimise_all(tasks: Sequence[tuple[Model, Task]], effort: Effort) -> list[Answer]:
     """Answers in the order of the tasks; HiGHS runs outside the interpreter's lock, so threads are enough."""
 
+    if not tasks:
+        return []
+    from hiremate_gen.solve.milp import Answer, optimise
+
     def run(item: tuple[Model, Task]) -> Answer:
         model, task = item
-        left_s = effort.left_s
-        if left_s <= 0:
+        if effort.over:
             return Answer(None, 0.0, "no time left")
         nodes = tier(model).nodes
-        return optimise(model, task.budget, task.known_s, gap=GAP, nodes=nodes, limit_s=max(left_s, 1.0))
+        answer = optimise(model, task.budget, task.known_s, gap=GAP, nodes=nodes, limit_s=max(effort.left_s, 1.0))
+        return answer if not effort.over else Answer(None, answer.bound, "no time left")
 
     hush()
-    with ThreadPoolExecutor(max(effort.jobs, 1)) as pool:
+    with ThreadPoolExecutor(max(min(effort.jobs, len(tasks)), 1)) as pool:
         return list(pool.map(run, tasks))

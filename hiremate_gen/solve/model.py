@@ -87,7 +87,9 @@ def build(net: Net) -> Model:
 
 
 def _forward_roots(net: Net) -> list[int]:
-    return [r for r, p in enumerate(net.producer) if 0 <= p < net.n_forward and r not in net.held]
+    """Those that need columns: what weighs nothing and cannot be made again is simply there."""
+    made = [r for r, p in enumerate(net.producer) if 0 <= p < net.n_forward and r not in net.held]
+    return [r for r in made if net.size[r] or net.recomputable[net.producer[r]]]
 
 
 def _last_use(net: Net, stages: list[list[int]]) -> list[int]:

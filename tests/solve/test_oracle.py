@@ -9,7 +9,8 @@ import pytest
 from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.build import whole
 from hiremate_gen.solve.exact import Effort
-from hiremate_gen.solve.frontier import climb
+from hiremate_gen.solve.frontier import base
+from hiremate_gen.solve.ladder import Ladder
 from hiremate_gen.solve.milp import optimise, smallest
 from hiremate_gen.solve.model import build
 from hiremate_gen.solve.net import Net, profile
@@ -54,8 +55,9 @@ def test_smallest_peak_is_the_smallest(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS[:5])
 def test_frontier_is_the_optimum(seed: int) -> None:
     net, _, _ = whole(*graphs.small(seed))
-    frontier = climb(net, (), 500_000, Effort(2, float("inf")))
+    effort = Effort(2, float("inf"))
+    ladder = Ladder(base(net, (), effort), effort)
     for budget in budgets(net):
-        best = frontier.best(budget)
+        best = ladder.best(budget)
         assert best is not None
         assert best.time_s == pytest.approx(oracle.least_time(net, budget))

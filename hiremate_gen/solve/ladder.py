@@ -1,0 +1,128 @@
+"""From the frontier to one budget: halving the range of budgets around it (FORMULATION.md, "Ladder")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hiremate_gen.solve.bound import lower_bound
+from hiremate_gen.solve.exact import Effort, Task, optimise_all, tier
+from hiremate_gen.solve.frontier import Frontier, Point, point
+from hiremate_gen.solve.greedy import shrink
+from hiremate_gen.solve.net import Codes
+from hiremate_gen.solve.polish import polish
+from hiremate_gen.solve.takeback import reduce
+
+STEPS = 640_000  # steps replayed while polishing on the way to one budget: some four seconds
+POLISHED, FINE = 8, 5  # halvings with much polish, and with little after that
+BOUNDED = 300  # forward ops up to which each rung gets a lower bound
+ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
+SAME = 1e-5  # of the step's time: a range of times that is not worth another halving
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A budget in bytes and the best schedule found for it."""
+
+    budget: int
+    point: Point
+
+
+@dataclass(slots=True)
+class Ladder:
+    """Rungs are made when a budget asks for them.  A rung depends on the two around it only, and its schedule is never
+    faster than that of the rung above: so more budget never costs time, whatever was asked for before."""
+
+    frontier: Frontier
+    effort: Effort
+    rungs: dict[tuple[int, int], Rung] = field(default_factory=dict)
+
+    def best(self, budget: int) -> Point | None:
+        """The schedule for `budget` bytes; None when it is below the smallest peak."""
+        points = self.frontier.points
+        low, high = Rung(points[0].peak, points[0]), Rung(points[-1].peak, points[-1])
+        if budget < low.budget:
+            return None
+        for level in range(POLISHED + FINE):
+            if high.point.peak <= budget:
+                return high.point
+            if self._settled(low, high):
+                break
+            middle = self._rung(low, high, level)
+            low, high = (middle, high) if budget >= middle.budget else (low, middle)
+        if high.point.peak <= budget:
+            return high.point
+        other = self.frontier.best(budget, high.point.time_s)
+        return min((low.point, *([other] if other else [])), key=lambda p: (p.time_s, p.peak, p.codes))
+
+    def _settled(self, low: Rung, high: Rung) -> bool:
+        step_s = sum(self.frontier.net.time_s)
+        return high.budget - low.budget < 2 or low.point.time_s - high.point.time_s <= SAME * step_s
+
+    def _rung(self, low: Rung, high: Rung, level: int) -> Rung:
+        key = low.budget, high.budget
+        if key not in self.rungs:
+            self.rungs[key] = self._make(low, high, level)
+        return self.rungs[key]
+
+    def _make(self, low: Rung, high: Rung, level: int) -> Rung:
+        """The rung in the middle of two."""
+        net, budget = self.frontier.net, (low.budget + high.budget) // 2
+        if high.point.peak <= budget:
+            return Rung(budget, high.point)
+        starts = self._starts(low, high, budget)
+        least_s = lower_bound(net, budget, moments=3) if net.n_forward <= BOUNDED else 0.0
+        least_s = max(least_s, high.point.time_s)
+        found = list(starts)
+        if not self.effort.over and starts[0].time_s > least_s * (1 + 1e-6):
+            moves = self._moves(level)
+            found += [point(net, polish(net, s.codes, budget, moves, least_s)) for s in starts[:2]]
+            best = min(found, key=_order)
+            found += self._exact(budget, best, least_s, level)
+        fits = [p for p in (*found, low.point) if p.peak <= budget]
+        return Rung(budget, self._slowed(fits, high.point.time_s))
+
+    def _moves(self, level: int) -> int:
+        """Repairs to try from each of two starts."""
+        net = self.frontier.net
+        moves = STEPS // (8 * (net.n_ops + net.n_forward) * 2 * POLISHED)
+        return min(moves, 4 * net.n_forward, 150) if level < POLISHED else min(moves, 2)
+
+    def _starts(self, low: Rung, high: Rung, budget: int) -> list[Point]:
+        """Ways into a rung, fastest first: what fits, and what does not, shrunk until it does."""
+        net = self.frontier.net
+        found: dict[Codes, Point] = {}
+        fits = self.frontier.best(budget)
+        for known in (low.point, *([fits] if fits else [])):
+            found.setdefault(known.codes, known)
+        for above in (high.point, self.frontier.above(budget)):
+            codes = shrink(net, above.codes, budget) if above is not None else None
+            if codes is not None:
+                codes = reduce(net, codes, budget)
+                found.setdefault(codes, point(net, codes))
+        return sorted(found.values(), key=_order)
+
+    def _exact(self, budget: int, best: Point, least_s: float, level: int) -> list[Point]:
+        """What the MILP finds, where the gap is worth it."""
+        model, net = self.frontier.model, self.frontier.net
+        if model is None or best.time_s - least_s <= ROOM * sum(net.time_s) or level >= tier(model).levels:
+            return []
+        answers = optimise_all([(model, Task(budget, best.time_s, least_s))], self.effort)
+        return [point(net, a.codes) for a in answers if a.codes is not None]
+
+    def _slowed(self, found: list[Point], floor_s: float) -> Point:
+        """The fastest of those found that is not faster than `floor_s`: what is faster gives time for memory."""
+        net = self.frontier.net
+        allowed = [p for p in found if p.time_s >= floor_s]
+        for fast in sorted((p for p in found if p.time_s < floor_s), key=_order)[:2]:
+            codes: Codes | None = fast.codes
+            for _ in range(20):
+                codes = shrink(net, codes, point(net, codes).peak - 1) if codes is not None else None
+                if codes is None or net.time(codes) >= floor_s:
+                    break
+            if codes is not None and net.time(codes) >= floor_s:
+                allowed.append(point(net, codes))
+        return min(allowed, key=_order)
+
+
+def _order(p: Point) -> tuple[float, int, Codes]:
+    return p.time_s, p.peak, p.codes

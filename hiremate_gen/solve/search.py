@@ -1,0 +1,49 @@
+"""The search behind `solve`: options of blocks, the DP over the chain, the frontier, the ladder of budgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hiremate_gen.ir import Chain, Graph
+from hiremate_gen.solve.blocks import Cuts, cuts, local
+from hiremate_gen.solve.build import whole
+from hiremate_gen.solve.dp import schedules, table
+from hiremate_gen.solve.exact import Effort
+from hiremate_gen.solve.frontier import base
+from hiremate_gen.solve.ladder import Ladder
+from hiremate_gen.solve.net import Codes, Net, profile
+from hiremate_gen.solve.options import Option, options
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is known of a graph: the same for every budget.  `ladder` finds a schedule for one."""
+
+    net: Net
+    names: tuple[str, ...]
+    ladder: Ladder
+    effort: Effort
+
+
+@lru_cache(maxsize=4)
+def search(graph: Graph, chain: Chain, time_limit_s: float, jobs: int) -> Search:
+    """Everything that does not depend on the budget."""
+    net, names, roots = whole(graph, chain)
+    effort = Effort(jobs, time_limit_s)
+    seeds = _chain_schedules(net, cuts(net, roots, chain), chain, effort)
+    return Search(net, names, Ladder(base(net, seeds, effort), effort), effort)
+
+
+def _chain_schedules(net: Net, cut: Cuts, chain: Chain, effort: Effort) -> list[Codes]:
+    """Schedules that the DP over the chain proposes."""
+    if len(chain.blocks) == 1:
+        return []  # the whole net is searched in any case
+    blocks = tuple(local(net, cut, k) for k in range(len(chain.blocks)))
+    known: dict[int, tuple[Option, ...]] = {}
+    for k, block in enumerate(chain.blocks):
+        if block.twin not in known:
+            known[block.twin] = options(blocks[k], effort)
+    per_block = tuple(known[b.twin] for b in chain.blocks)
+    top = profile(net, ()).peak - net.base
+    return list(schedules(table(net, cut, blocks, per_block, top), 400))
