@@ -140,7 +140,6 @@ def test_against_eager(run: Run, tmp_path: Path) -> None:
     assert found["peak_bytes"] < found["eager_peak_bytes"]
 
 
-@pytest.mark.xfail(strict=True, reason="unused weights (F841), order of added imports (I001), ValueError for a type")
 def test_ruff(tmp_path: Path) -> None:
     """With ruff's own rules: nothing that is not found in model.py already."""
     assert (
@@ -148,7 +147,6 @@ def test_ruff(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.xfail(strict=True, reason="self.blocks[0] of a ModuleList or ModuleDict attribute is no module to mypy")
 def test_mypy(tmp_path: Path) -> None:
     """With mypy's own rules: nothing that is not found in model.py already."""
     more = ("--ignore-missing-imports", f"--cache-dir={tmp_path}", "--config-file=", "--output=json")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from textwrap import dedent
 
 import libcst as cst
@@ -170,28 +172,53 @@ def _comment(line: str) -> cst.Comment | None:
 
 
 def _with_imports(body: list[_Statement], imports: Sequence[str]) -> list[_Statement]:
-    """Imports join the first run of imports, each where isort would have it among those of the same package."""
+    """Imports join the first run of imports, each where isort would have it: in the group of its package or section."""
     body = list(body)
     for text in sorted(imports, key=_order):
-        start = sum(1 for _ in _leading(body))
-        end = start
-        while end < len(body) and _import_text(body[end]):
-            end += 1
-        package = _order(text)[1].partition(".")[0]
-        same = [i for i in range(start, end) if _order(_import_text(body[i]))[1].partition(".")[0] == package]
-        later = [i for i in same if _order(_import_text(body[i])) > _order(text)]
-        at = later[0] if later else same[-1] + 1 if same else end
+        groups = _groups(body)
+        package = _order(text)[2].partition(".")[0]
+        same = [g for g in groups if any(_order(_import_text(body[i]))[2].partition(".")[0] == package for i in g)]
+        alike = same or [g for g in groups if any(_section(_import_text(body[i])) == _section(text) for i in g)]
         new = cst.parse_statement(text)
-        body.insert(at, _moved_blank(body, at, new) if later else new)
+        if alike:
+            group = alike[0]
+            at = next((i for i in group if _order(_import_text(body[i])) > _order(text)), group.stop)
+            if at == group.start:
+                new = _spaced(new, _is_spaced(body[at]))
+                body[at] = _spaced(body[at], False)
+        else:
+            later = [g.start for g in groups if _section(_import_text(body[g.start])) > _section(text)]
+            at = later[0] if later else groups[-1].stop if groups else sum(1 for _ in _leading(body))
+            new = _spaced(new, at > 0)
+            body[at:] = [_spaced(body[at], True), *body[at + 1 :]] if later else body[at:]
+        body.insert(at, new)
     return body
 
 
-def _moved_blank(body: list[_Statement], at: int, new: _Statement) -> _Statement:
-    """An import that goes to the top of a group of them takes over the empty line before it."""
-    if (lines := list(getattr(body[at], "leading_lines", ()))) and lines[0].comment is None:
-        body[at] = body[at].with_changes(leading_lines=lines[1:])
-        return new.with_changes(leading_lines=[cst.EmptyLine(indent=False)])
-    return new
+def _groups(body: list[_Statement]) -> list[range]:
+    """Positions of the first run of imports, split where empty lines split it."""
+    start = sum(1 for _ in _leading(body))
+    starts = [start]
+    end = start
+    while end < len(body) and _import_text(body[end]):
+        if end > start and _is_spaced(body[end]):
+            starts.append(end)
+        end += 1
+    return [range(a, b) for a, b in pairwise([*starts, end]) if b > a]
+
+
+def _is_spaced(statement: _Statement) -> bool:
+    lines: Sequence[cst.EmptyLine] = getattr(statement, "leading_lines", ())
+    return bool(lines) and lines[0].comment is None
+
+
+def _spaced(statement: _Statement, apart: bool) -> _Statement:
+    """The import with an empty line before it, or without: only the first of a section has one."""
+    lines = list(getattr(statement, "leading_lines", ()))
+    while lines and lines[0].comment is None:
+        del lines[0]
+    changed: _Statement = statement.with_changes(leading_lines=[*([cst.EmptyLine(indent=False)] * apart), *lines])
+    return changed
 
 
 def _leading(body: list[_Statement]) -> list[_Statement]:
@@ -214,7 +241,15 @@ def _import_text(statement: _Statement) -> str:
     return cst.Module([]).code_for_node(statement.body[0].with_changes(semicolon=cst.MaybeSentinel.DEFAULT))
 
 
-def _order(statement: str) -> tuple[bool, str]:
-    """isort's: plain imports before from-imports, by module."""
+def _order(statement: str) -> tuple[int, bool, str]:
+    """isort's: the standard library, then packages, then relative imports; in each plain imports before from-imports,
+    by module."""
     words = statement.split()
-    return words[0] == "from", words[1]
+    return _section(statement), words[0] == "from", words[1]
+
+
+def _section(statement: str) -> int:
+    module = statement.split()[1]
+    if module.startswith("."):
+        return 2
+    return 0 if module.partition(".")[0] in sys.stdlib_module_names else 1

@@ -297,7 +297,8 @@ class Glue:
 
     def _apply(self, number: int, cls: str) -> ApplyPart:
         part = next(p for p, numbers in self.classes.items() if number in numbers)
-        module = attribute(self.receiver, self.prefixes[number]) if self.prefixes[number] else self.receiver
+        prefix = self.prefixes[number]
+        module = f'{self.receiver}.get_submodule("{prefix}")' if prefix else self.receiver
         inputs = [
             self.graph.index[p].path
             for p, g in self.graph.gradients

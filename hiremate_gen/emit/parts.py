@@ -37,6 +37,10 @@ class StepPart:
     after: tuple[str, ...]  # lines after it
 
     @property
+    def reads_weights(self) -> bool:
+        return "weights" in self.arguments
+
+    @property
     def line(self) -> str:
         call = f"{self.function}({', '.join(self.arguments)})"
         return f"{', '.join(self.targets)} = {call}" if self.targets else call
@@ -62,6 +66,10 @@ class ClassPart:
     stores: tuple[tuple[str, str], ...]  # (slot, expression) set before backward's calls
     backward: tuple[StepPart, ...]
     gradients: tuple[str, ...]
+
+    @property
+    def backward_reads_weights(self) -> bool:
+        return any(step.reads_weights for step in self.backward)
 
 
 @dataclass(frozen=True, slots=True)
