@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 GAP = 0.002  # of the recomputation
 # Binaries up to which so many budgets are solved, with so many nodes each; and so many levels of the ladder.
-TIERS = ((60, 24, 400, 99), (200, 6, 100, 4), (800, 4, 30, 0))
+TIERS = ((60, 24, 400, 8), (200, 4, 40, 4), (800, 4, 30, 0))
 
 
 @dataclass(slots=True)
 class Effort:
-    """How many threads, and after how many processor seconds to stop: a last resort, which ordinary runs never reach."""
+    """How many threads, and after how many processor seconds to stop: a last resort that ordinary runs never reach."""
 
     jobs: int
     limit_s: float
-    started_s: float = field(default_factory=time.process_time)
+    started_s: float = field(default_factory=lambda: time.process_time())
     cut: bool = False  # the limit was reached and something was left out
 
     def start(self) -> None:

@@ -15,7 +15,7 @@ from hiremate_gen.solve.takeback import reduce
 LARGE = 1500  # ops from which the greedy on the whole net is left to the DP
 SMALL = 200  # binaries up to which the whole net is a MILP: beyond, it cost much and won little
 MOST = 100  # forward ops up to which that MILP is built at all
-LEAST = 80_000  # steps replayed to make the smallest peak faster
+LEAST = 240_000  # steps replayed to make the smallest peak faster
 
 
 @dataclass(frozen=True, slots=True, order=True)

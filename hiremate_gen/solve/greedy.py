@@ -17,6 +17,7 @@ class Drop:
     codes: tuple[int, ...]
     time_s: float
     bytes: int
+    extends: bool = False  # an input that could be made again is kept longer instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class _Moment:
     across: dict[int, int]  # root -> next reader's step
     live: frozenset[int]  # all roots live at the step, its own ones included
     spans: dict[int, list[tuple[int, int]]]  # root -> (made, last read) of each copy, by step
+
+    def there(self, root: int, reader: int) -> bool:
+        """Whether a copy not made by the step itself lives until `reader` or later."""
+        a, b = self.spans[root][-1]
+        return b >= reader and a != self.step
 
 
 def shrink(
@@ -65,7 +71,10 @@ def best_drop(
     best: tuple[float, int] | None = None
     found = None
     for root in sorted(moment.across):
+        drop: Drop | None = None
         for extend in (True, False):
+            if not extend and drop is not None and not drop.extends:
+                break  # there is no second way
             drop = drop_of(net, moment, stages, root, extend)
             if drop is None or have.issuperset(drop.codes) or not tabu.isdisjoint(drop.codes):
                 continue
@@ -87,26 +96,30 @@ def _stages(net: Net, run: Profile) -> list[int]:
 
 def look(net: Net, run: Profile) -> _Moment:
     """Lifetimes around the first moment of the peak."""
-    at = run.peaks.index(run.peak)
+    at, steps, reads, writes = run.peaks.index(run.peak), run.steps, net.reads, net.writes
     spans: dict[int, list[tuple[int, int]]] = {}
     opened: dict[int, int] = {}
-    next_read: dict[int, int] = {}
-    for s, op in enumerate(run.steps):
-        for r in net.writes[op]:
+    live: frozenset[int] = frozenset()
+    for s, (op, dies) in enumerate(zip(steps, run.dies, strict=True)):
+        for r in writes[op]:
             if r not in opened:
                 opened[r] = s
-        if s > at:
-            for r in net.reads[op]:
-                if r in opened and opened[r] < at:
-                    next_read.setdefault(r, s)
-        for r in run.dies[s]:
+        if s == at:
+            live = frozenset(opened)
+        for r in dies:
             spans.setdefault(r, []).append((opened.pop(r), s))
-    end = len(run.steps)
+    end = len(steps)
     for r, s in opened.items():
         spans.setdefault(r, []).append((s, end))
-    touched = set(net.reads[run.steps[at]]) | set(net.writes[run.steps[at]])
-    live = frozenset(r for r, ss in spans.items() if any(a <= at <= b for a, b in ss))
-    across = {r: s for r, s in next_read.items() if r in live and r not in touched and r not in net.held}
+    waiting = set(live).difference(reads[steps[at]], writes[steps[at]], net.held)
+    across: dict[int, int] = {}
+    for s in range(at + 1, end):
+        if not waiting:
+            break
+        for r in reads[steps[s]]:
+            if r in waiting:
+                across[r] = s
+                waiting.discard(r)
     return _Moment(at, across, live, spans)
 
 
@@ -118,7 +131,7 @@ def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: boo
     stage = net.stage_for(stages[reader], made) if stages[reader] >= 0 and made >= 0 else -1
     if stage < 0:
         return None
-    wanted, codes, freed = [(made, stage)], {}, net.size[root]
+    wanted, codes, freed, extends = [(made, stage)], {}, net.size[root], False
     while wanted:
         op, at = wanted.pop()
         if op in codes:
@@ -127,17 +140,15 @@ def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: boo
         if len(codes) > 64:
             return None
         for r in net.reads[op]:
-            if any(
-                (a < moment.step and b >= reader) or (moment.step < a and b >= reader)
-                for a, b in moment.spans.get(r, ())
-            ):
+            if moment.there(r, reader):
                 continue
             again = net.stage_for(at, net.producer[r]) if net.producer[r] >= 0 else -1
             if again < 0 or (extend and r in moment.live):
                 freed -= 0 if r in moment.live else net.size[r]
+                extends |= again >= 0
             else:
                 wanted.append((net.producer[r], again))
     if freed <= 0:
         return None
     done = tuple(sorted(net.code(at, op) for op, at in codes.items()))
-    return Drop(done, sum(net.time_s[op] for op in sorted(codes)), freed)
+    return Drop(done, sum(net.time_s[op] for op in sorted(codes)), freed, extends)

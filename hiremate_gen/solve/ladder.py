@@ -12,7 +12,7 @@ from hiremate_gen.solve.net import Codes
 from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
 
-STEPS = 640_000  # steps replayed while polishing on the way to one budget: some four seconds
+STEPS = 1_200_000  # steps replayed while polishing on the way to one budget: some four seconds
 POLISHED, FINE = 8, 5  # halvings with much polish, and with little after that
 BOUNDED = 300  # forward ops up to which each rung gets a lower bound
 ROOM = 0.002  # of the step's time: a gap that is not worth a MILP

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -12,9 +11,6 @@ import scipy.sparse as sp
 from hiremate_gen.solve.hush import hush
 from hiremate_gen.solve.model import Array, Model
 from hiremate_gen.solve.net import Codes
-
-# A node limit ends in this warning; the replay judges what was found.  Not `catch_warnings`, which threads share.
-warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +82,17 @@ def _run(problem: cp.Problem, runs: cp.Variable, model: Model, gap: float, nodes
     }  # fmt: skip
     hush()
     try:
-        problem.solve(solver=cp.HIGHS, highs_options=options)  # type: ignore[no-untyped-call]
+        # Not `problem.solve`, which warns on standard error when a limit ends the search: the replay judges anyway.
+        data, chain, inverse = problem.get_problem_data(cp.HIGHS, solver_opts=options)
+        raw = chain.solve_via_data(problem, data, solver_opts={"highs_options": options})
+        solution = chain.invert(raw, inverse)
     except (cp.SolverError, ValueError, ArithmeticError) as error:
         return Answer(None, 0.0, f"HiGHS: {error}")
-    info = getattr(problem.solver_stats, "extra_stats", None)
+    info = solution.attr.get("solver_specific_stats")
     bound = float(getattr(info, "mip_dual_bound", 0.0) or 0.0)
-    if runs.value is None:
-        return Answer(None, bound, str(problem.status))
+    values = solution.primal_vars.get(runs.id)
+    if values is None:
+        return Answer(None, bound, str(solution.status))
     stages = [s[0] for s in model.stages]
-    codes = [model.net.code(stages[t], v) for (t, v), column in model.runs.items() if runs.value[column] > 0.5]
-    return Answer(model.net.prune(codes), bound, str(problem.status))
+    codes = [model.net.code(stages[t], v) for (t, v), column in model.runs.items() if values[column] > 0.5]
+    return Answer(model.net.prune(codes), bound, str(solution.status))

@@ -7,7 +7,7 @@ Every set of codes is a schedule, because the first forward makes every value (F
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Codes = tuple[int, ...]
 
@@ -34,6 +34,10 @@ class Net:
     base: int  # bytes that are always there
     producer: tuple[int, ...]  # root -> op, -1 when no op makes it
     out: tuple[int, ...]  # op -> bytes of what it makes
+    holds: tuple[tuple[int, ...], ...] = field(init=False, repr=False)  # op -> the held roots among those that it makes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holds", tuple(tuple(r for r in rs if r in self.held) for rs in self.writes))
 
     @property
     def n_ops(self) -> int:
@@ -69,21 +73,31 @@ class Net:
 
     def prune(self, codes: Iterable[int]) -> Codes:
         """Without the codes whose results nothing reads before they are made again."""
-        n = self.n_forward
-        needed, kept = set(self.held), []
+        n, reads, writes, held = self.n_forward, self.reads, self.writes, self.held
+        needed = bytearray(len(self.size))
+        kept: list[int] = []
         ordered = sorted(set(codes), reverse=True)
-        at = 0
-        for stage in range(self.n_ops - 1, n - 1, -1):
-            needed.difference_update(self.writes[stage])
-            needed.update(self.reads[stage])
-            while at < len(ordered) and ordered[at] >= stage * n:
-                op = ordered[at] % n
+        if not ordered:
+            return ()
+        at, count, first = 0, len(ordered), ordered[-1] // n
+        for stage in range(self.n_ops - 1, first - 1, -1):
+            for r in writes[stage]:
+                needed[r] = 0
+            for r in reads[stage]:
+                needed[r] = 1
+            low = stage * n
+            while at < count and ordered[at] >= low:
+                op = ordered[at] - low
                 at += 1
-                if any(r in needed and r not in self.held for r in self.writes[op]):
-                    kept.append(stage * n + op)
-                    needed.difference_update(r for r in self.writes[op] if r not in self.held)
-                    needed.update(self.reads[op])
-        return tuple(reversed(kept))
+                made = [r for r in writes[op] if needed[r] and r not in held]
+                if made:
+                    kept.append(low + op)
+                    for r in made:
+                        needed[r] = 0
+                    for r in reads[op]:
+                        needed[r] = 1
+        kept.reverse()
+        return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +116,23 @@ def profile(net: Net, codes: Codes) -> Profile:
     steps = net.order(codes)
     dies = _deaths(net, steps)
     now, peaks, after = net.base, [], []
-    size, seen = net.size, set()
+    size, out, work, inplace, holds = net.size, net.out, net.work, net.inplace, net.holds
+    seen: set[int] = set()
     for op, dead in zip(steps, dies, strict=True):
-        made = net.out[op]
-        taken = next((r for r in net.inplace[op] if r in dead), None) if net.inplace[op] else None
-        extra = made - size[taken] if taken is not None else made
-        peaks.append(now + extra + net.work[op])
-        now += made
+        peak = now + out[op] + work[op]
+        if inplace[op]:
+            for r in inplace[op]:
+                if r in dead:
+                    peak -= size[r]
+                    break
+        peaks.append(peak)
+        now += out[op]
         for r in dead:
             now -= size[r]
-        if net.held:
-            for r in net.writes[op]:
-                if r in net.held:
-                    now -= size[r] if r in seen else 0
-                    seen.add(r)
+        if holds[op]:
+            for r in holds[op]:
+                now -= size[r] if r in seen else 0
+                seen.add(r)
         after.append(now)
     return Profile(steps, peaks, after, dies, max(peaks, default=net.base))
 
@@ -124,15 +141,16 @@ def _deaths(net: Net, steps: list[int]) -> list[tuple[int, ...]]:
     needed = bytearray(len(net.size))
     for r in net.held:
         needed[r] = 1
+    held, reads, writes = net.held, net.reads, net.writes
     dies: list[tuple[int, ...]] = []
     for op in reversed(steps):
         dead = []
-        for r in net.writes[op]:
+        for r in writes[op]:
             if not needed[r]:
                 dead.append(r)
-            elif r not in net.held:
+            elif r not in held:
                 needed[r] = 0
-        for r in net.reads[op]:
+        for r in reads[op]:
             if not needed[r]:
                 needed[r] = 1
                 dead.append(r)

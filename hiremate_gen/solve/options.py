@@ -90,7 +90,8 @@ def options(block: Local, effort: Effort) -> tuple[Option, ...]:
             codes = polish(net, codes, limit, 6)
             found.setdefault(codes, describe(block, codes))
         known = net.time(codes) if codes is not None else 2 * sum(net.time_s)
-        nets[Task(limit, known, lower_bound(net, limit, moments=3))] = net
+        if known > 0:
+            nets[Task(limit, known, lower_bound(net, limit, moments=3))] = net
     chosen = choose(list(nets), tier(build(block.net)), ROOM * sum(block.net.time_s))
     for answer in optimise_all([(build(nets[task]), task) for task in chosen], effort):
         if answer.codes is not None:

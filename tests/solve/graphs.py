@@ -207,3 +207,82 @@ def mark(graph: Graph, ops: set[str], **change: object) -> Graph:
     """The same graph with some ops changed."""
     done = tuple(replace(o, **change) if o.name in ops else o for o in graph.ops)  # type: ignore[arg-type]
     return Graph(graph.values, done, graph.outputs, graph.gradients)
+
+
+def odd(seed: int) -> tuple[Graph, Chain]:
+    """A chain of random blocks with what real graphs have now and then: blocks without backward, ops without inputs or
+    without outputs, results that nothing reads, several results, values and gradients that skip blocks, results that
+    are returned as they are, ops that run once, storage taken over, several parts of one gradient."""
+    rng = random.Random(seed)
+    m = Maker()
+    m.value("x", 8, "input")
+    m.value("tangent", 4, "tangent")
+    n, made, h = rng.randint(1, 4), list[str](), "x"
+    frozen = rng.randint(0, n - 1)
+    forward: list[list[Op]] = []
+    main: list[list[tuple[str, list[str]]]] = []
+    for b in range(n):
+        main.append([])
+        for k in range(rng.randint(1, 4)):
+            reads = [h, *rng.sample(made, min(len(made), rng.randint(0, 2)))]
+            name = f"v{b}_{k}"
+            m.op(name, [r for r in reads if r], 4 * rng.randint(1, 30), float(rng.randint(0, 9)))
+            change: dict[str, object] = {"workspace_bytes": 4 * rng.randint(0, 4), "recomputable": rng.random() < 0.8}
+            if rng.random() < 0.3:
+                extra = m.value(name + "_2", 4 * rng.randint(0, 20)) if rng.random() < 0.7 else None
+                change["outputs"] = (name, extra)
+                made += [extra] if extra and rng.random() < 0.6 else []
+            if rng.random() < 0.3 and h != "x":
+                change["inplace"] = (h,)
+            m.forward[-1] = replace(m.forward[-1], **change)  # type: ignore[arg-type]
+            main[-1].append((name, reads))
+            made.append(name)
+            h = name
+            if rng.random() < 0.2:
+                m.op(name + "_c", [], 4 * rng.randint(1, 9))
+                made.append(name + "_c")
+            if rng.random() < 0.1:
+                m.op(name + "_n", [h], 4)
+                m.forward[-1] = replace(m.forward[-1], outputs=(None,) * rng.randint(0, 1))
+        forward.append(m.forward[sum(map(len, forward)) :])
+    g, carried, gradients = "tangent", list[str](), list[tuple[str, str]]()
+    backward: list[list[Op]] = [[] for _ in range(n)]
+    m.value("w", 8, "parameter")
+    entering = [""] * n  # the gradient that arrives at each block, and the one that leaves it
+    leaving = [""] * n
+    for b in reversed(range(frozen, n)):
+        entering[b], m.backward = g, []
+        for name, reads in reversed(main[b]):
+            some = [r for r in (*reads, name) if rng.random() < 0.6]
+            some += rng.sample(carried, min(len(carried), rng.randint(0, 1)))
+            outs = [("d" + name, 4 * rng.randint(1, 30))]
+            if rng.random() < 0.3:
+                outs.append((f"w{name}", 8))
+                gradients.append(("w" if rng.random() < 0.5 else f"p{name}", f"w{name}"))
+            if rng.random() < 0.3:
+                outs.append((f"e{name}", 4 * rng.randint(1, 9)))
+                carried.append(f"e{name}")
+            m.back(name, [g, *some], outs, float(rng.randint(0, 9)), 4 * rng.randint(0, 4))
+            g = "d" + name
+        leaving[b], backward[b] = g, m.backward
+    for p in {p for p, _ in gradients if p != "w"}:
+        m.value(p, 8, "parameter")
+    outputs = [Output(h, "tangent"), *(Output(v) for v in made if rng.random() < 0.1 and v != h)]
+    ops = (*m.forward, *(o for b in reversed(range(n)) for o in backward[b]))
+    graph = Graph(tuple(m.values.values()), ops, tuple(outputs), tuple(gradients))
+    ends = [main[b][-1][0] for b in range(n)]
+    blocks = [
+        Block(
+            name=f"b{b}",
+            kind="B",
+            forward=tuple(o.name for o in forward[b]),
+            backward=tuple(o.name for o in backward[b]),
+            input=ends[b - 1] if b > frozen else None,
+            output=ends[b] if frozen <= b < n - 1 else None,
+            grad_output=entering[b] if frozen <= b < n - 1 else None,
+            grad_input=leaving[b] if b > frozen else None,
+            twin=b,
+        )
+        for b in range(n)
+    ]
+    return graph, Chain(tuple(blocks))

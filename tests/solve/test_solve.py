@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import graphs
@@ -17,6 +18,8 @@ from hiremate_gen.ir import Chain, Graph, Plan, replay
 from hiremate_gen.solve import keep_all, minimum, solve
 from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.build import whole
+from hiremate_gen.solve.net import profile
+from hiremate_gen.solve.search import search
 
 CASES = {"transformer": graphs.transformer(2), "unet": graphs.unet(1), "small": graphs.small(3, 7)}
 
@@ -104,6 +107,7 @@ def test_transformer_close_to_the_bound() -> None:
 
 PRINT = """
 import sys
+import time
 sys.path.insert(0, {here!r})
 import graphs
 from hiremate_gen.ir import replay
@@ -126,6 +130,25 @@ def test_deterministic() -> None:
     assert len(texts) == 1 and "HiGHS" not in texts.pop()
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 100_000))
+def test_any_odd_graph(seed: int) -> None:
+    graph, chain = graphs.odd(seed)
+    net, _, _ = whole(graph, chain)
+    eager = replay(graph, keep_all(graph, chain))
+    assert profile(net, ()).peak == eager.peak_bytes
+    least = replay(graph, minimum(graph, chain)).peak_bytes
+    before = None
+    for part in (0, 1, 2, 3):
+        plan = solve(graph, chain, least + (eager.peak_bytes - least) * part // 3)
+        check_segments(graph, chain, plan)
+        run = replay(graph, plan)
+        assert run.peak_bytes <= least + (eager.peak_bytes - least) * part // 3
+        assert plan.lower_bound_s is not None and plan.lower_bound_s <= run.time_s + 1e-9
+        assert before is None or run.time_s <= before + 1e-9
+        before = run.time_s
+
+
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 7))
 def test_any_small_graph(seed: int, n: int) -> None:
@@ -136,3 +159,70 @@ def test_any_small_graph(seed: int, n: int) -> None:
         plan = solve(graph, chain, budget)
         check_segments(graph, chain, plan)
         assert replay(graph, plan).peak_bytes <= budget
+
+
+def test_nothing_is_imported_for_a_budget_that_holds_all() -> None:
+    here = Path(__file__).parent
+    code = f"""
+import sys
+import time
+sys.path.insert(0, {str(here)!r})
+import graphs
+from hiremate_gen.ir import replay
+from hiremate_gen.solve import keep_all, solve
+graph, chain = graphs.transformer(2)
+solve(graph, chain, replay(graph, keep_all(graph, chain)).peak_bytes)
+assert not {{"cvxpy", "scipy", "highspy"}} & set(sys.modules)
+"""
+    env = {**os.environ, "PYTHONPATH": str(here.parents[1])}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+
+
+def _plans(graph: Graph, chain: Chain, jobs: int) -> list[Plan]:
+    search.cache_clear()
+    peak = replay(graph, keep_all(graph, chain)).peak_bytes
+    return [
+        minimum(graph, chain, jobs=jobs),
+        *(solve(graph, chain, peak * percent // 100, jobs=jobs) for percent in (55, 85)),
+    ]
+
+
+def test_same_plan_whatever_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, chain = graphs.transformer(3)
+    plans = _plans(graph, chain, 2)
+    clock, wall = time.process_time, time.monotonic
+    monkeypatch.setattr(time, "process_time", lambda: 5 * clock())
+    monkeypatch.setattr(time, "monotonic", lambda: 5 * wall())
+    assert _plans(graph, chain, 1) == plans
+    assert _plans(graph, chain, 4) == plans
+    assert not any("time limit" in p.status for p in plans)
+
+
+def test_same_plan_whatever_was_asked_before() -> None:
+    graph, chain = graphs.unet(1)
+    peak = replay(graph, keep_all(graph, chain)).peak_bytes
+    budgets = [peak * percent // 100 for percent in (95, 85, 90)]
+    alone = []
+    for budget in budgets:
+        search.cache_clear()
+        alone.append(solve(graph, chain, budget))
+    search.cache_clear()
+    assert [solve(graph, chain, budget) for budget in reversed(budgets)] == alone[::-1]
+
+
+def test_time_limit_still_answers() -> None:
+    graph, chain = graphs.transformer(2)
+    peak = replay(graph, keep_all(graph, chain)).peak_bytes
+    search.cache_clear()
+    plan = solve(graph, chain, peak * 7 // 10, time_limit_s=1e-9)
+    assert replay(graph, plan).peak_bytes <= peak * 7 // 10
+    assert "time limit" in plan.status
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warnings(capfd: pytest.CaptureFixture[str]) -> None:
+    graph, chain = graphs.unet(1)
+    peak = replay(graph, keep_all(graph, chain)).peak_bytes
+    search.cache_clear()
+    solve(graph, chain, peak * 9 // 10)
+    assert capfd.readouterr() == ("", "")
