@@ -16,6 +16,10 @@ from hiremate_gen.errors import HiremateError, UsageError
 from hiremate_gen.output import FIRST_LINE, check_target, difference, write
 from hiremate_gen.units import parse_size
 
+# torch's profiler, which measures memory, reports its own comings and goings on standard error.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
 _BEFORE_BUDGET = ("load", "trace", "graph", "partition")
 
 
