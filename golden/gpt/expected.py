@@ -20,16 +20,16 @@
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
+import hashlib
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn as nn
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
-import hashlib
-from typing import NamedTuple
 
 
 @dataclass
@@ -120,16 +120,16 @@ aten = torch.ops.aten
 # ---- block: transformer ----
 
 
-def transformer_forward(lm_head_weight, idx, transformer_wpe_weight):
+def transformer_forward(idx, weights):
     """Forward of transformer."""
     # pos = torch.arange(0, t, dtype=torch.long, device=idx.device)
     pos = aten.arange.start(
-        0, 128, device=lm_head_weight.device, dtype=torch.int64
+        0, 128, device=weights.lm_head_weight.device, dtype=torch.int64
     )  # i64[128]
     # tok_emb = self.transformer.wte(idx)
-    tok_emb = aten.embedding(lm_head_weight, idx)  # f32[16, 128, 128]
+    tok_emb = aten.embedding(weights.lm_head_weight, idx)  # f32[16, 128, 128]
     # pos_emb = self.transformer.wpe(pos)
-    pos_emb = aten.embedding(transformer_wpe_weight, pos)  # f32[128, 128]
+    pos_emb = aten.embedding(weights.transformer_wpe_weight, pos)  # f32[128, 128]
     # x = self.transformer.drop(tok_emb + pos_emb)
     x = tok_emb.add_(pos_emb)  # f32[16, 128, 128], in place of tok_emb
     del tok_emb, pos_emb
@@ -140,8 +140,10 @@ def transformer_forward(lm_head_weight, idx, transformer_wpe_weight):
     return pos, transformer_drop_mask, out
 
 
-def transformer_backward(grad_out, transformer_drop_mask, pos, idx):
+def transformer_backward(taken, idx):
     """Gradients of transformer."""
+    grad_out, transformer_drop_mask, pos = taken
+    taken.clear()
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
     grad_x = aten.native_dropout_backward(
         grad_out, transformer_drop_mask, 1.1111111111111112
@@ -164,30 +166,17 @@ def transformer_backward(grad_out, transformer_drop_mask, pos, idx):
 # ---- block: transformer.h.0 ----
 
 
-def block_forward(
-    x,
-    ln_1_weight,
-    ln_1_bias,
-    attn_c_attn_bias,
-    attn_c_attn_weight,
-    attn_mask,
-    attn_c_proj_bias,
-    attn_c_proj_weight,
-    ln_2_weight,
-    ln_2_bias,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
-    mlp_c_proj_bias,
-    mlp_c_proj_weight,
-):
+def block_forward(x, weights):
     """Forward of Block."""
     # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(x, [128], ln_1_weight, ln_1_bias, 1e-05)[
+    ln_1 = aten.native_layer_norm(
+        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
+    )[
         0
     ]  # f32[16, 128, 128]
     # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
     attn_c_attn = torch.addmm(
-        attn_c_attn_bias, ln_1.view([2048, 128]), attn_c_attn_weight.t()
+        weights.attn_c_attn_bias, ln_1.view([2048, 128]), weights.attn_c_attn_weight.t()
     )  # f32[2048, 384]
     del ln_1
     # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
@@ -211,7 +200,7 @@ def block_forward(
     att = bmm.view([16, 4, 128, 128]) * 0.17677669529663687  # f32[16, 4, 128, 128]
     del bmm
     # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    eq = aten.eq.Scalar(attn_mask, 0)  # bool[1, 1, 128, 128]
+    eq = aten.eq.Scalar(weights.attn_mask, 0)  # bool[1, 1, 128, 128]
     att_2 = att.masked_fill_(eq, float("-inf"))  # f32[16, 4, 128, 128], in place of att
     del att
     # att = F.softmax(att, dim=-1)
@@ -246,7 +235,9 @@ def block_forward(
     del bmm_2
     # return self.resid_dropout(self.c_proj(y))
     attn_c_proj = torch.addmm(
-        attn_c_proj_bias, clone_4.view([2048, 128]), attn_c_proj_weight.t()
+        weights.attn_c_proj_bias,
+        clone_4.view([2048, 128]),
+        weights.attn_c_proj_weight.t(),
     )  # f32[2048, 128]
     attn_c_proj_view = attn_c_proj.view([16, 128, 128])
     attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
@@ -259,19 +250,21 @@ def block_forward(
     )  # f32[16, 128, 128], in place of attn_resid_dropout
     del attn_resid_dropout
     # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(x_2, [128], ln_2_weight, ln_2_bias, 1e-05)[
+    ln_2 = aten.native_layer_norm(
+        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
+    )[
         0
     ]  # f32[16, 128, 128]
     # x = self.c_fc(x)
     mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2.view([2048, 128]), mlp_c_fc_weight.t()
+        weights.mlp_c_fc_bias, ln_2.view([2048, 128]), weights.mlp_c_fc_weight.t()
     )  # f32[2048, 512]
     del ln_2
     # x = self.gelu(x)
     x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
     # x = self.c_proj(x)
     mlp_c_proj = torch.addmm(
-        mlp_c_proj_bias, x_4.view([2048, 512]), mlp_c_proj_weight.t()
+        weights.mlp_c_proj_bias, x_4.view([2048, 512]), weights.mlp_c_proj_weight.t()
     )  # f32[2048, 128]
     del x_4
     # return self.dropout(x)
@@ -298,29 +291,23 @@ def block_forward(
     )
 
 
-def block_backward(
-    grad_out,
-    mlp_dropout_mask,
-    mlp_c_fc,
-    x_2,
-    attn_resid_dropout_mask,
-    clone_4,
-    clone,
-    clone_2,
-    eq,
-    attn_attn_dropout_mask,
-    clone_3,
-    x,
-    mlp_c_proj_weight,
-    mlp_c_fc_weight,
-    ln_2_weight,
-    ln_2_bias,
-    attn_c_proj_weight,
-    attn_c_attn_weight,
-    ln_1_weight,
-    ln_1_bias,
-):
+def block_backward(taken, weights):
     """Gradients of Block."""
+    (
+        grad_out,
+        mlp_dropout_mask,
+        mlp_c_fc,
+        x_2,
+        attn_resid_dropout_mask,
+        clone_4,
+        clone,
+        clone_2,
+        eq,
+        attn_attn_dropout_mask,
+        clone_3,
+        x,
+    ) = taken
+    taken.clear()
     # grad of return self.dropout(x)
     grad_x_5 = aten.native_dropout_backward(
         grad_out, mlp_dropout_mask, 1.1111111111111112
@@ -328,7 +315,7 @@ def block_backward(
     del mlp_dropout_mask
     # grad of x = self.c_proj(x)
     grad_x_5_view = grad_x_5.view([2048, 128])
-    grad_x_4_view = torch.mm(grad_x_5_view, mlp_c_proj_weight)  # f32[2048, 512]
+    grad_x_4_view = torch.mm(grad_x_5_view, weights.mlp_c_proj_weight)  # f32[2048, 512]
     # x = self.gelu(x)
     x_3 = mlp_c_fc.view([16, 128, 512])
     x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
@@ -346,10 +333,10 @@ def block_backward(
     del grad_x_4_view, mlp_c_fc, x_3
     # grad of x = self.c_fc(x)
     grad_x_3_view = grad_x_3.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_3_view, mlp_c_fc_weight)  # f32[2048, 128]
+    grad_ln_2_view = torch.mm(grad_x_3_view, weights.mlp_c_fc_weight)  # f32[2048, 128]
     # return x + self.mlp(self.ln_2(x))
     ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_2, [128], ln_2_weight, ln_2_bias, 1e-05
+        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of x = self.c_fc(x)
     grad_mlp_c_fc_weight = torch.mm(
@@ -365,8 +352,8 @@ def block_backward(
         [128],
         ln_2_mean,
         ln_2_rstd,
-        ln_2_weight,
-        ln_2_bias,
+        weights.ln_2_weight,
+        weights.ln_2_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
@@ -379,7 +366,7 @@ def block_backward(
     del attn_resid_dropout_mask
     grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
     grad_clone_4_view = torch.mm(
-        grad_attn_c_proj_view_view, attn_c_proj_weight
+        grad_attn_c_proj_view_view, weights.attn_c_proj_weight
     )  # f32[2048, 128]
     grad_attn_c_proj_weight = torch.mm(
         grad_attn_c_proj_view_view.t(), clone_4.view([2048, 128])
@@ -484,10 +471,12 @@ def block_backward(
     )  # f32[16, 128, 384]
     del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
     grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(grad_cat_view, attn_c_attn_weight)  # f32[2048, 128]
+    grad_ln_1_view = torch.mm(
+        grad_cat_view, weights.attn_c_attn_weight
+    )  # f32[2048, 128]
     # x = x + self.attn(self.ln_1(x))
     ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x, [128], ln_1_weight, ln_1_bias, 1e-05
+        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
     grad_attn_c_attn_weight = torch.mm(
@@ -503,8 +492,8 @@ def block_backward(
         [128],
         ln_1_mean,
         ln_1_rstd,
-        ln_1_weight,
-        ln_1_bias,
+        weights.ln_1_weight,
+        weights.ln_1_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
@@ -530,29 +519,17 @@ def block_backward(
 # ---- block: transformer.h.1 ----
 
 
-def block_forward_2(
-    x,
-    ln_1_weight,
-    ln_1_bias,
-    attn_c_attn_bias,
-    attn_c_attn_weight,
-    attn_c_proj_bias,
-    attn_c_proj_weight,
-    ln_2_weight,
-    ln_2_bias,
-    mlp_c_fc_bias,
-    mlp_c_fc_weight,
-    mlp_c_proj_bias,
-    mlp_c_proj_weight,
-):
+def block_forward_2(x, weights):
     """Forward of Block."""
     # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(x, [128], ln_1_weight, ln_1_bias, 1e-05)[
+    ln_1 = aten.native_layer_norm(
+        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
+    )[
         0
     ]  # f32[16, 128, 128]
     # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
     attn_c_attn = torch.addmm(
-        attn_c_attn_bias, ln_1.view([2048, 128]), attn_c_attn_weight.t()
+        weights.attn_c_attn_bias, ln_1.view([2048, 128]), weights.attn_c_attn_weight.t()
     )  # f32[2048, 384]
     del ln_1
     # y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
@@ -569,7 +546,9 @@ def block_forward_2(
     )  # f32[16, 4, 128, 32], f32[16, 4, 128]
     # return self.resid_dropout(self.c_proj(y))
     attn_c_proj = torch.addmm(
-        attn_c_proj_bias, attn.transpose(1, 2).view([2048, 128]), attn_c_proj_weight.t()
+        weights.attn_c_proj_bias,
+        attn.transpose(1, 2).view([2048, 128]),
+        weights.attn_c_proj_weight.t(),
     )  # f32[2048, 128]
     attn_c_proj_view = attn_c_proj.view([16, 128, 128])
     attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
@@ -582,19 +561,21 @@ def block_forward_2(
     )  # f32[16, 128, 128], in place of attn_resid_dropout
     del attn_resid_dropout
     # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(x_2, [128], ln_2_weight, ln_2_bias, 1e-05)[
+    ln_2 = aten.native_layer_norm(
+        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
+    )[
         0
     ]  # f32[16, 128, 128]
     # x = self.c_fc(x)
     mlp_c_fc = torch.addmm(
-        mlp_c_fc_bias, ln_2.view([2048, 128]), mlp_c_fc_weight.t()
+        weights.mlp_c_fc_bias, ln_2.view([2048, 128]), weights.mlp_c_fc_weight.t()
     )  # f32[2048, 512]
     del ln_2
     # x = self.gelu(x)
     x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
     # x = self.c_proj(x)
     mlp_c_proj = torch.addmm(
-        mlp_c_proj_bias, x_4.view([2048, 512]), mlp_c_proj_weight.t()
+        weights.mlp_c_proj_bias, x_4.view([2048, 512]), weights.mlp_c_proj_weight.t()
     )  # f32[2048, 128]
     del x_4
     # return self.dropout(x)
@@ -618,26 +599,20 @@ def block_forward_2(
     )
 
 
-def block_backward_2(
-    grad_out,
-    mlp_dropout_mask,
-    mlp_c_fc,
-    x_2,
-    attn_resid_dropout_mask,
-    attn,
-    attn_c_attn,
-    attn_logsumexp,
-    x,
-    mlp_c_proj_weight,
-    mlp_c_fc_weight,
-    ln_2_weight,
-    ln_2_bias,
-    attn_c_proj_weight,
-    attn_c_attn_weight,
-    ln_1_weight,
-    ln_1_bias,
-):
+def block_backward_2(taken, weights):
     """Gradients of Block."""
+    (
+        grad_out,
+        mlp_dropout_mask,
+        mlp_c_fc,
+        x_2,
+        attn_resid_dropout_mask,
+        attn,
+        attn_c_attn,
+        attn_logsumexp,
+        x,
+    ) = taken
+    taken.clear()
     # grad of return self.dropout(x)
     grad_x_5 = aten.native_dropout_backward(
         grad_out, mlp_dropout_mask, 1.1111111111111112
@@ -645,7 +620,7 @@ def block_backward_2(
     del mlp_dropout_mask
     # grad of x = self.c_proj(x)
     grad_x_5_view = grad_x_5.view([2048, 128])
-    grad_x_4_view = torch.mm(grad_x_5_view, mlp_c_proj_weight)  # f32[2048, 512]
+    grad_x_4_view = torch.mm(grad_x_5_view, weights.mlp_c_proj_weight)  # f32[2048, 512]
     # x = self.gelu(x)
     x_3 = mlp_c_fc.view([16, 128, 512])
     x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
@@ -663,10 +638,10 @@ def block_backward_2(
     del grad_x_4_view, mlp_c_fc, x_3
     # grad of x = self.c_fc(x)
     grad_x_3_view = grad_x_3.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_3_view, mlp_c_fc_weight)  # f32[2048, 128]
+    grad_ln_2_view = torch.mm(grad_x_3_view, weights.mlp_c_fc_weight)  # f32[2048, 128]
     # return x + self.mlp(self.ln_2(x))
     ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_2, [128], ln_2_weight, ln_2_bias, 1e-05
+        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of x = self.c_fc(x)
     grad_mlp_c_fc_weight = torch.mm(
@@ -682,8 +657,8 @@ def block_backward_2(
         [128],
         ln_2_mean,
         ln_2_rstd,
-        ln_2_weight,
-        ln_2_bias,
+        weights.ln_2_weight,
+        weights.ln_2_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
@@ -696,7 +671,7 @@ def block_backward_2(
     del attn_resid_dropout_mask
     grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
     grad_attn_transpose_view = torch.mm(
-        grad_attn_c_proj_view_view, attn_c_proj_weight
+        grad_attn_c_proj_view_view, weights.attn_c_proj_weight
     )  # f32[2048, 128]
     grad_attn_c_proj_weight = torch.mm(
         grad_attn_c_proj_view_view.t(), attn.transpose(1, 2).view([2048, 128])
@@ -741,10 +716,12 @@ def block_backward_2(
     )  # f32[16, 128, 384]
     del grad_q, grad_k, grad_v
     grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(grad_cat_view, attn_c_attn_weight)  # f32[2048, 128]
+    grad_ln_1_view = torch.mm(
+        grad_cat_view, weights.attn_c_attn_weight
+    )  # f32[2048, 128]
     # x = x + self.attn(self.ln_1(x))
     ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x, [128], ln_1_weight, ln_1_bias, 1e-05
+        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
     grad_attn_c_attn_weight = torch.mm(
@@ -760,8 +737,8 @@ def block_backward_2(
         [128],
         ln_1_mean,
         ln_1_rstd,
-        ln_1_weight,
-        ln_1_bias,
+        weights.ln_1_weight,
+        weights.ln_1_bias,
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
@@ -787,19 +764,17 @@ def block_backward_2(
 # ---- block: transformer.ln_f..lm_head ----
 
 
-def ln_f_lm_head_forward(
-    x, transformer_ln_f_weight, transformer_ln_f_bias, lm_head_weight, targets
-):
+def ln_f_lm_head_forward(x, targets, weights):
     """Forward of transformer.ln_f..lm_head."""
     # x = self.transformer.ln_f(x)
     transformer_ln_f = aten.native_layer_norm(
-        x, [128], transformer_ln_f_weight, transformer_ln_f_bias, 1e-05
+        x, [128], weights.transformer_ln_f_weight, weights.transformer_ln_f_bias, 1e-05
     )[
         0
     ]  # f32[16, 128, 128]
     # logits = self.lm_head(x)
     lm_head = torch.mm(
-        transformer_ln_f.view([2048, 128]), lm_head_weight.t()
+        transformer_ln_f.view([2048, 128]), weights.lm_head_weight.t()
     )  # f32[2048, 512]
     del transformer_ln_f
     # loss = F.cross_entropy(
@@ -815,17 +790,10 @@ def ln_f_lm_head_forward(
     )
 
 
-def ln_f_lm_head_backward(
-    log_softmax,
-    nll_loss_forward_weight,
-    x,
-    tangents_1,
-    targets,
-    transformer_ln_f_weight,
-    transformer_ln_f_bias,
-    lm_head_weight,
-):
+def ln_f_lm_head_backward(taken, tangents_1, targets, weights):
     """Gradients of transformer.ln_f..lm_head."""
+    log_softmax, nll_loss_forward_weight, x = taken
+    taken.clear()
     # grad of loss = F.cross_entropy(
     grad_log_softmax = aten.nll_loss_backward(
         tangents_1,
@@ -844,7 +812,11 @@ def ln_f_lm_head_backward(
     # x = self.transformer.ln_f(x)
     transformer_ln_f, transformer_ln_f_mean, transformer_ln_f_rstd = (
         aten.native_layer_norm(
-            x, [128], transformer_ln_f_weight, transformer_ln_f_bias, 1e-05
+            x,
+            [128],
+            weights.transformer_ln_f_weight,
+            weights.transformer_ln_f_bias,
+            1e-05,
         )
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
     # grad of logits = self.lm_head(x)
@@ -853,7 +825,7 @@ def ln_f_lm_head_backward(
     )  # f32[512, 128]
     del transformer_ln_f
     grad_transformer_ln_f_view = torch.mm(
-        grad_lm_head, lm_head_weight
+        grad_lm_head, weights.lm_head_weight
     )  # f32[2048, 128]
     del grad_lm_head
     # grad of x = self.transformer.ln_f(x)
@@ -864,8 +836,8 @@ def ln_f_lm_head_backward(
             [128],
             transformer_ln_f_mean,
             transformer_ln_f_rstd,
-            transformer_ln_f_weight,
-            transformer_ln_f_bias,
+            weights.transformer_ln_f_weight,
+            weights.transformer_ln_f_bias,
             [True, True, True],
         )
     )  # f32[16, 128, 128], f32[128], f32[128]
@@ -1014,21 +986,21 @@ class TransformerStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         live["pos", i], live["transformer_drop_mask", i], live["x", i + 1] = (
-            transformer_forward(
-                weights.lm_head_weight, live["idx"], weights.transformer_wpe_weight
-            )
+            transformer_forward(live["idx"], weights)
         )
         return token.new_empty(0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, token):
-        weights = TransformerWeights(*ctx.saved_tensors)
+        _ = ctx.saved_tensors  # raises when backward has been here
         live, i = ctx.live, ctx.i
         grad_transformer_wpe_weight, grad_lm_head_weight_2 = transformer_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("transformer_drop_mask", i)),
-            live.take(("pos", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("transformer_drop_mask", i)),
+                live.take(("pos", i)),
+            ],
             live["idx"],
         )
         return token, None, None, grad_lm_head_weight_2, grad_transformer_wpe_weight
@@ -1054,22 +1026,7 @@ class BlockStep(torch.autograd.Function):
             live["mlp_c_fc", i],
             live["mlp_dropout_mask", i],
             live["x", i + 1],
-        ) = block_forward(
-            live["x", i],
-            weights.ln_1_weight,
-            weights.ln_1_bias,
-            weights.attn_c_attn_bias,
-            weights.attn_c_attn_weight,
-            weights.attn_mask,
-            weights.attn_c_proj_bias,
-            weights.attn_c_proj_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.mlp_c_fc_bias,
-            weights.mlp_c_fc_weight,
-            weights.mlp_c_proj_bias,
-            weights.mlp_c_proj_weight,
-        )
+        ) = block_forward(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1092,26 +1049,21 @@ class BlockStep(torch.autograd.Function):
             grad_mlp_c_proj_weight,
             grad_mlp_c_proj_bias,
         ) = block_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("mlp_dropout_mask", i)),
-            live.take(("mlp_c_fc", i)),
-            live.take(("x_2", i)),
-            live.take(("attn_resid_dropout_mask", i)),
-            live.take(("clone_4", i)),
-            live.take(("clone", i)),
-            live.take(("clone_2", i)),
-            live.take(("eq", i)),
-            live.take(("attn_attn_dropout_mask", i)),
-            live.take(("clone_3", i)),
-            live.take(("x", i)),
-            weights.mlp_c_proj_weight,
-            weights.mlp_c_fc_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.attn_c_proj_weight,
-            weights.attn_c_attn_weight,
-            weights.ln_1_weight,
-            weights.ln_1_bias,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("mlp_dropout_mask", i)),
+                live.take(("mlp_c_fc", i)),
+                live.take(("x_2", i)),
+                live.take(("attn_resid_dropout_mask", i)),
+                live.take(("clone_4", i)),
+                live.take(("clone", i)),
+                live.take(("clone_2", i)),
+                live.take(("eq", i)),
+                live.take(("attn_attn_dropout_mask", i)),
+                live.take(("clone_3", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1150,21 +1102,7 @@ class BlockStep_2(torch.autograd.Function):
             live["mlp_c_fc", i],
             live["mlp_dropout_mask", i],
             live["x", i + 1],
-        ) = block_forward_2(
-            live["x", i],
-            weights.ln_1_weight,
-            weights.ln_1_bias,
-            weights.attn_c_attn_bias,
-            weights.attn_c_attn_weight,
-            weights.attn_c_proj_bias,
-            weights.attn_c_proj_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.mlp_c_fc_bias,
-            weights.mlp_c_fc_weight,
-            weights.mlp_c_proj_bias,
-            weights.mlp_c_proj_weight,
-        )
+        ) = block_forward_2(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1187,23 +1125,18 @@ class BlockStep_2(torch.autograd.Function):
             grad_mlp_c_proj_weight,
             grad_mlp_c_proj_bias,
         ) = block_backward_2(
-            live.take(("grad_x", i + 1)),
-            live.take(("mlp_dropout_mask", i)),
-            live.take(("mlp_c_fc", i)),
-            live.take(("x_2", i)),
-            live.take(("attn_resid_dropout_mask", i)),
-            live.take(("attn", i)),
-            live.take(("attn_c_attn", i)),
-            live.take(("attn_logsumexp", i)),
-            live.take(("x", i)),
-            weights.mlp_c_proj_weight,
-            weights.mlp_c_fc_weight,
-            weights.ln_2_weight,
-            weights.ln_2_bias,
-            weights.attn_c_proj_weight,
-            weights.attn_c_attn_weight,
-            weights.ln_1_weight,
-            weights.ln_1_bias,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("mlp_dropout_mask", i)),
+                live.take(("mlp_c_fc", i)),
+                live.take(("x_2", i)),
+                live.take(("attn_resid_dropout_mask", i)),
+                live.take(("attn", i)),
+                live.take(("attn_c_attn", i)),
+                live.take(("attn_logsumexp", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1238,13 +1171,7 @@ class LnFLmHeadStep(torch.autograd.Function):
             live["nll_loss_forward_weight", i],
             lm_head_2,
             nll_loss_forward,
-        ) = ln_f_lm_head_forward(
-            live["x", i],
-            weights.transformer_ln_f_weight,
-            weights.transformer_ln_f_bias,
-            weights.lm_head_weight,
-            live["targets"],
-        )
+        ) = ln_f_lm_head_forward(live["x", i], live["targets"], weights)
         return lm_head_2, nll_loss_forward
 
     @staticmethod
@@ -1266,14 +1193,14 @@ class LnFLmHeadStep(torch.autograd.Function):
             grad_transformer_ln_f_bias,
             grad_lm_head_weight,
         ) = ln_f_lm_head_backward(
-            live.take(("log_softmax", i)),
-            live.take(("nll_loss_forward_weight", i)),
-            live.take(("x", i)),
+            [
+                live.take(("log_softmax", i)),
+                live.take(("nll_loss_forward_weight", i)),
+                live.take(("x", i)),
+            ],
             grad_nll_loss_forward,
             live["targets"],
-            weights.transformer_ln_f_weight,
-            weights.transformer_ln_f_bias,
-            weights.lm_head_weight,
+            weights,
         )
         return (
             grad_nll_loss_forward.new_empty(0),
@@ -1292,7 +1219,7 @@ def check_step(model, inputs):
         ("targets", inputs["targets"], (16, 128), torch.int64, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -1387,13 +1314,17 @@ class GPT(nn.Module):
         live["targets"] = targets
         token = torch.empty(0, requires_grad=True)
         token = TransformerStep.apply(token, live, 0, *TransformerWeights.of(self))
-        token = BlockStep.apply(token, live, 1, *BlockWeights.of(self.transformer.h[0]))
-        token = BlockStep_2.apply(
-            token, live, 2, *BlockWeights_2.of(self.transformer.h[1])
+        token = BlockStep.apply(
+            token, live, 1, *BlockWeights.of(self.get_submodule("transformer.h.0"))
         )
-        token = BlockStep.apply(token, live, 3, *BlockWeights.of(self.transformer.h[2]))
         token = BlockStep_2.apply(
-            token, live, 4, *BlockWeights_2.of(self.transformer.h[3])
+            token, live, 2, *BlockWeights_2.of(self.get_submodule("transformer.h.1"))
+        )
+        token = BlockStep.apply(
+            token, live, 3, *BlockWeights.of(self.get_submodule("transformer.h.2"))
+        )
+        token = BlockStep_2.apply(
+            token, live, 4, *BlockWeights_2.of(self.get_submodule("transformer.h.3"))
         )
         lm_head_2, nll_loss_forward = LnFLmHeadStep.apply(
             token, live, 5, *LnFLmHeadWeights.of(self)

@@ -19,14 +19,14 @@
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
+import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-import hashlib
-from typing import NamedTuple
 
 
 @dataclass
@@ -142,15 +142,17 @@ aten = torch.ops.aten
 # ---- block: tok_embeddings ----
 
 
-def embedding_forward(weight, tokens):
+def embedding_forward(tokens, weights):
     """Forward of Embedding."""
     # h = self.tok_embeddings(tokens)
-    out = aten.embedding(weight, tokens)  # f32[32, 128, 128]
+    out = aten.embedding(weights.weight, tokens)  # f32[32, 128, 128]
     return out
 
 
-def embedding_backward(grad_out, tokens):
+def embedding_backward(taken, tokens):
     """Gradients of Embedding."""
+    (grad_out,) = taken
+    taken.clear()
     # grad of h = self.tok_embeddings(tokens)
     grad_weight = aten.embedding_dense_backward(
         grad_out, tokens, 512, -1, False
@@ -162,19 +164,7 @@ def embedding_backward(grad_out, tokens):
 # ---- block: layers.0 ----
 
 
-def transformer_block_forward(
-    x,
-    layers_0_attention_norm_weight,
-    layers_0_attention_wq_weight,
-    layers_0_attention_wk_weight,
-    layers_0_attention_wv_weight,
-    freqs_cis,
-    layers_0_attention_wo_weight,
-    layers_0_ffn_norm_weight,
-    layers_0_feed_forward_w1_weight,
-    layers_0_feed_forward_w3_weight,
-    layers_0_feed_forward_w2_weight,
-):
+def transformer_block_forward(x, weights):
     """Forward of TransformerBlock."""
     # output = self._norm(x.float()).type_as(x)
     pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
@@ -187,31 +177,31 @@ def transformer_block_forward(
     output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
     mul = output.mul_(
-        layers_0_attention_norm_weight
+        weights.layers_0_attention_norm_weight
     )  # f32[32, 128, 128], in place of output
     del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     layers_0_attention_wq = torch.mm(
-        mul.view([4096, 128]), layers_0_attention_wq_weight.t()
+        mul.view([4096, 128]), weights.layers_0_attention_wq_weight.t()
     )  # f32[4096, 128]
     layers_0_attention_wk = torch.mm(
-        mul.view([4096, 128]), layers_0_attention_wk_weight.t()
+        mul.view([4096, 128]), weights.layers_0_attention_wk_weight.t()
     )  # f32[4096, 32]
     layers_0_attention_wv = torch.mm(
-        mul.view([4096, 128]), layers_0_attention_wv_weight.t()
+        mul.view([4096, 128]), weights.layers_0_attention_wv_weight.t()
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
     mul_2 = aten.view_as_complex(
         layers_0_attention_wq.view([32, 128, 8, -1, 2])
-    ) * freqs_cis.view(
+    ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
     del layers_0_attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
         layers_0_attention_wk.view([32, 128, 2, -1, 2])
-    ) * freqs_cis.view(
+    ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
     del layers_0_attention_wk
@@ -246,7 +236,7 @@ def transformer_block_forward(
     # return self.wo(output)
     layers_0_attention_wo = torch.mm(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        layers_0_attention_wo_weight.t(),
+        weights.layers_0_attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
     h = x + layers_0_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
@@ -262,16 +252,16 @@ def transformer_block_forward(
     output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
     mul_4 = output_2.mul_(
-        layers_0_ffn_norm_weight
+        weights.layers_0_ffn_norm_weight
     )  # f32[32, 128, 128], in place of output_2
     del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_0_feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), layers_0_feed_forward_w1_weight.t()
+        mul_4.view([4096, 128]), weights.layers_0_feed_forward_w1_weight.t()
     )  # f32[4096, 384]
     silu = F.silu(layers_0_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
     layers_0_feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), layers_0_feed_forward_w3_weight.t()
+        mul_4.view([4096, 128]), weights.layers_0_feed_forward_w3_weight.t()
     )  # f32[4096, 384]
     del mul_4
     mul_5 = silu.mul_(
@@ -279,7 +269,7 @@ def transformer_block_forward(
     )  # f32[32, 128, 384], in place of silu
     del silu
     layers_0_feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), layers_0_feed_forward_w2_weight.t()
+        mul_5.view([4096, 384]), weights.layers_0_feed_forward_w2_weight.t()
     )  # f32[4096, 128]
     del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
@@ -300,19 +290,7 @@ def transformer_block_forward(
     )
 
 
-def transformer_block_forward_2(
-    x,
-    layers_1_attention_norm_weight,
-    layers_1_attention_wq_weight,
-    layers_1_attention_wk_weight,
-    layers_1_attention_wv_weight,
-    freqs_cis,
-    layers_1_attention_wo_weight,
-    layers_1_ffn_norm_weight,
-    layers_1_feed_forward_w1_weight,
-    layers_1_feed_forward_w3_weight,
-    layers_1_feed_forward_w2_weight,
-):
+def transformer_block_forward_2(x, weights):
     """Forward of TransformerBlock."""
     # output = self._norm(x.float()).type_as(x)
     pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
@@ -325,31 +303,31 @@ def transformer_block_forward_2(
     output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
     mul = output.mul_(
-        layers_1_attention_norm_weight
+        weights.layers_1_attention_norm_weight
     )  # f32[32, 128, 128], in place of output
     del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     layers_1_attention_wq = torch.mm(
-        mul.view([4096, 128]), layers_1_attention_wq_weight.t()
+        mul.view([4096, 128]), weights.layers_1_attention_wq_weight.t()
     )  # f32[4096, 128]
     layers_1_attention_wk = torch.mm(
-        mul.view([4096, 128]), layers_1_attention_wk_weight.t()
+        mul.view([4096, 128]), weights.layers_1_attention_wk_weight.t()
     )  # f32[4096, 32]
     layers_1_attention_wv = torch.mm(
-        mul.view([4096, 128]), layers_1_attention_wv_weight.t()
+        mul.view([4096, 128]), weights.layers_1_attention_wv_weight.t()
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
     mul_2 = aten.view_as_complex(
         layers_1_attention_wq.view([32, 128, 8, -1, 2])
-    ) * freqs_cis.view(
+    ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
     del layers_1_attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
         layers_1_attention_wk.view([32, 128, 2, -1, 2])
-    ) * freqs_cis.view(
+    ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
     del layers_1_attention_wk
@@ -384,7 +362,7 @@ def transformer_block_forward_2(
     # return self.wo(output)
     layers_1_attention_wo = torch.mm(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        layers_1_attention_wo_weight.t(),
+        weights.layers_1_attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
     h = x + layers_1_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
@@ -400,16 +378,16 @@ def transformer_block_forward_2(
     output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
     mul_4 = output_2.mul_(
-        layers_1_ffn_norm_weight
+        weights.layers_1_ffn_norm_weight
     )  # f32[32, 128, 128], in place of output_2
     del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_1_feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), layers_1_feed_forward_w1_weight.t()
+        mul_4.view([4096, 128]), weights.layers_1_feed_forward_w1_weight.t()
     )  # f32[4096, 384]
     silu = F.silu(layers_1_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
     layers_1_feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), layers_1_feed_forward_w3_weight.t()
+        mul_4.view([4096, 128]), weights.layers_1_feed_forward_w3_weight.t()
     )  # f32[4096, 384]
     del mul_4
     mul_5 = silu.mul_(
@@ -417,7 +395,7 @@ def transformer_block_forward_2(
     )  # f32[32, 128, 384], in place of silu
     del silu
     layers_1_feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), layers_1_feed_forward_w2_weight.t()
+        mul_5.view([4096, 384]), weights.layers_1_feed_forward_w2_weight.t()
     )  # f32[4096, 128]
     del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
@@ -438,19 +416,7 @@ def transformer_block_forward_2(
     )
 
 
-def transformer_block_forward_3(
-    x,
-    layers_2_attention_norm_weight,
-    layers_2_attention_wq_weight,
-    layers_2_attention_wk_weight,
-    layers_2_attention_wv_weight,
-    freqs_cis,
-    layers_2_attention_wo_weight,
-    layers_2_ffn_norm_weight,
-    layers_2_feed_forward_w1_weight,
-    layers_2_feed_forward_w3_weight,
-    layers_2_feed_forward_w2_weight,
-):
+def transformer_block_forward_3(x, weights):
     """Forward of TransformerBlock."""
     # output = self._norm(x.float()).type_as(x)
     pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
@@ -463,31 +429,31 @@ def transformer_block_forward_3(
     output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
     mul = output.mul_(
-        layers_2_attention_norm_weight
+        weights.layers_2_attention_norm_weight
     )  # f32[32, 128, 128], in place of output
     del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     layers_2_attention_wq = torch.mm(
-        mul.view([4096, 128]), layers_2_attention_wq_weight.t()
+        mul.view([4096, 128]), weights.layers_2_attention_wq_weight.t()
     )  # f32[4096, 128]
     layers_2_attention_wk = torch.mm(
-        mul.view([4096, 128]), layers_2_attention_wk_weight.t()
+        mul.view([4096, 128]), weights.layers_2_attention_wk_weight.t()
     )  # f32[4096, 32]
     layers_2_attention_wv = torch.mm(
-        mul.view([4096, 128]), layers_2_attention_wv_weight.t()
+        mul.view([4096, 128]), weights.layers_2_attention_wv_weight.t()
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
     mul_2 = aten.view_as_complex(
         layers_2_attention_wq.view([32, 128, 8, -1, 2])
-    ) * freqs_cis.view(
+    ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
     del layers_2_attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
         layers_2_attention_wk.view([32, 128, 2, -1, 2])
-    ) * freqs_cis.view(
+    ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
     del layers_2_attention_wk
@@ -522,7 +488,7 @@ def transformer_block_forward_3(
     # return self.wo(output)
     layers_2_attention_wo = torch.mm(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        layers_2_attention_wo_weight.t(),
+        weights.layers_2_attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
     h = x + layers_2_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
@@ -538,16 +504,16 @@ def transformer_block_forward_3(
     output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
     mul_4 = output_2.mul_(
-        layers_2_ffn_norm_weight
+        weights.layers_2_ffn_norm_weight
     )  # f32[32, 128, 128], in place of output_2
     del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_2_feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), layers_2_feed_forward_w1_weight.t()
+        mul_4.view([4096, 128]), weights.layers_2_feed_forward_w1_weight.t()
     )  # f32[4096, 384]
     silu = F.silu(layers_2_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
     layers_2_feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), layers_2_feed_forward_w3_weight.t()
+        mul_4.view([4096, 128]), weights.layers_2_feed_forward_w3_weight.t()
     )  # f32[4096, 384]
     del mul_4
     mul_5 = silu.mul_(
@@ -555,7 +521,7 @@ def transformer_block_forward_3(
     )  # f32[32, 128, 384], in place of silu
     del silu
     layers_2_feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), layers_2_feed_forward_w2_weight.t()
+        mul_5.view([4096, 384]), weights.layers_2_feed_forward_w2_weight.t()
     )  # f32[4096, 128]
     del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
@@ -576,31 +542,23 @@ def transformer_block_forward_3(
     )
 
 
-def transformer_block_backward(
-    layers_0_feed_forward_w1,
-    layers_0_feed_forward_w3,
-    grad_out,
-    h,
-    rsqrt_2,
-    scaled_dot_product_flash_attention_for_c,
-    mul_2,
-    clone,
-    clone_2,
-    scaled_dot_product_flash_attention_for_c_2,
-    x,
-    rsqrt,
-    layers_0_feed_forward_w2_weight,
-    layers_0_ffn_norm_weight,
-    layers_0_feed_forward_w3_weight,
-    layers_0_feed_forward_w1_weight,
-    layers_0_attention_wo_weight,
-    freqs_cis,
-    layers_0_attention_norm_weight,
-    layers_0_attention_wv_weight,
-    layers_0_attention_wk_weight,
-    layers_0_attention_wq_weight,
-):
+def transformer_block_backward(taken, weights):
     """Gradients of TransformerBlock."""
+    (
+        layers_0_feed_forward_w1,
+        layers_0_feed_forward_w3,
+        grad_out,
+        h,
+        rsqrt_2,
+        scaled_dot_product_flash_attention_for_c,
+        mul_2,
+        clone,
+        clone_2,
+        scaled_dot_product_flash_attention_for_c_2,
+        x,
+        rsqrt,
+    ) = taken
+    taken.clear()
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_0_feed_forward_w1_unsafe_view = layers_0_feed_forward_w1.view([32, 128, 384])
     silu = F.silu(layers_0_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
@@ -613,7 +571,7 @@ def transformer_block_backward(
     )  # f32[128, 384]
     del mul_5
     grad_mul_5_view = torch.mm(
-        grad_out_view, layers_0_feed_forward_w2_weight
+        grad_out_view, weights.layers_0_feed_forward_w2_weight
     )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
@@ -630,14 +588,14 @@ def transformer_block_backward(
     # output = self._norm(x.float()).type_as(x)
     output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul_4 = output_2 * layers_0_ffn_norm_weight  # f32[32, 128, 128], recompute
+    mul_4 = output_2 * weights.layers_0_ffn_norm_weight  # f32[32, 128, 128], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
     grad_layers_0_feed_forward_w3_weight = torch.mm(
         grad_silu_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, layers_0_feed_forward_w3_weight
+        grad_silu_view, weights.layers_0_feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
     grad_layers_0_feed_forward_w1_unsafe_vie = aten.silu_backward(
@@ -652,7 +610,8 @@ def transformer_block_backward(
     )  # f32[384, 128]
     del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_0_feed_forward_w1_unsafe_vie_2, layers_0_feed_forward_w1_weight
+        grad_layers_0_feed_forward_w1_unsafe_vie_2,
+        weights.layers_0_feed_forward_w1_weight,
     )  # f32[4096, 128]
     del (
         grad_layers_0_feed_forward_w1_unsafe_vie,
@@ -666,7 +625,7 @@ def transformer_block_backward(
     grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
     del output_2
     grad_output_2_2 = grad_add.mul_(
-        layers_0_ffn_norm_weight
+        weights.layers_0_ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
     grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
@@ -706,7 +665,7 @@ def transformer_block_backward(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
     grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, layers_0_attention_wo_weight
+        grad_h_7_view, weights.layers_0_attention_wo_weight
     )  # f32[4096, 128]
     # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     grad_queries, grad_keys, grad_values = (
@@ -743,7 +702,7 @@ def transformer_block_backward(
     del grad_keys
     # grad of xk = apply_rotary_emb(xk, freqs_cis)
     grad_freqs_cis_view_2 = aten.clone(
-        aten._conj(freqs_cis.view([1, 128, 1, 8]))
+        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
     grad_layers_0_attention_wk_view_view_as_ = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
@@ -752,7 +711,7 @@ def transformer_block_backward(
     del grad_sum_3, grad_freqs_cis_view_2
     # grad of xq = apply_rotary_emb(xq, freqs_cis)
     grad_freqs_cis_view = aten.clone(
-        aten._conj(freqs_cis.view([1, 128, 1, 8]))
+        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
     grad_layers_0_attention_wq_view_view_as_ = (
         aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
@@ -762,14 +721,16 @@ def transformer_block_backward(
     # output = self._norm(x.float()).type_as(x)
     output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output * layers_0_attention_norm_weight  # f32[32, 128, 128], recompute
+    mul = (
+        output * weights.layers_0_attention_norm_weight
+    )  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
     grad_layers_0_attention_wv_weight = torch.mm(
         grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, layers_0_attention_wv_weight
+        grad_sum_2_squeeze_view, weights.layers_0_attention_wv_weight
     )  # f32[4096, 128]
     del grad_sum_2, grad_sum_2_squeeze_view
     grad_layers_0_attention_wk_view_view_as__3 = aten.view_as_real(
@@ -779,7 +740,7 @@ def transformer_block_backward(
         grad_layers_0_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_layers_0_attention_wk_view_view_as__3, layers_0_attention_wk_weight
+        grad_layers_0_attention_wk_view_view_as__3, weights.layers_0_attention_wk_weight
     )  # f32[4096, 128]
     del (
         grad_layers_0_attention_wk_view_view_as_,
@@ -797,7 +758,7 @@ def transformer_block_backward(
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_layers_0_attention_wq_view_view_as__3, layers_0_attention_wq_weight
+        grad_layers_0_attention_wq_view_view_as__3, weights.layers_0_attention_wq_weight
     )  # f32[4096, 128]
     del (
         grad_layers_0_attention_wq_view_view_as_,
@@ -811,7 +772,7 @@ def transformer_block_backward(
     grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
     del output
     grad_output_3 = grad_add_4.mul_(
-        layers_0_attention_norm_weight
+        weights.layers_0_attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
     grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
@@ -854,31 +815,23 @@ def transformer_block_backward(
     )
 
 
-def transformer_block_backward_2(
-    layers_1_feed_forward_w1,
-    layers_1_feed_forward_w3,
-    grad_out,
-    h,
-    rsqrt_2,
-    scaled_dot_product_flash_attention_for_c,
-    layers_1_attention_wv,
-    mul_2,
-    clone,
-    scaled_dot_product_flash_attention_for_c_2,
-    x,
-    rsqrt,
-    layers_1_feed_forward_w2_weight,
-    layers_1_ffn_norm_weight,
-    layers_1_feed_forward_w3_weight,
-    layers_1_feed_forward_w1_weight,
-    layers_1_attention_wo_weight,
-    freqs_cis,
-    layers_1_attention_norm_weight,
-    layers_1_attention_wv_weight,
-    layers_1_attention_wk_weight,
-    layers_1_attention_wq_weight,
-):
+def transformer_block_backward_2(taken, weights):
     """Gradients of TransformerBlock."""
+    (
+        layers_1_feed_forward_w1,
+        layers_1_feed_forward_w3,
+        grad_out,
+        h,
+        rsqrt_2,
+        scaled_dot_product_flash_attention_for_c,
+        layers_1_attention_wv,
+        mul_2,
+        clone,
+        scaled_dot_product_flash_attention_for_c_2,
+        x,
+        rsqrt,
+    ) = taken
+    taken.clear()
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_1_feed_forward_w1_unsafe_view = layers_1_feed_forward_w1.view([32, 128, 384])
     silu = F.silu(layers_1_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
@@ -891,7 +844,7 @@ def transformer_block_backward_2(
     )  # f32[128, 384]
     del mul_5
     grad_mul_5_view = torch.mm(
-        grad_out_view, layers_1_feed_forward_w2_weight
+        grad_out_view, weights.layers_1_feed_forward_w2_weight
     )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
@@ -908,14 +861,14 @@ def transformer_block_backward_2(
     # output = self._norm(x.float()).type_as(x)
     output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul_4 = output_2 * layers_1_ffn_norm_weight  # f32[32, 128, 128], recompute
+    mul_4 = output_2 * weights.layers_1_ffn_norm_weight  # f32[32, 128, 128], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
     grad_layers_1_feed_forward_w3_weight = torch.mm(
         grad_silu_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, layers_1_feed_forward_w3_weight
+        grad_silu_view, weights.layers_1_feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
     grad_layers_1_feed_forward_w1_unsafe_vie = aten.silu_backward(
@@ -930,7 +883,8 @@ def transformer_block_backward_2(
     )  # f32[384, 128]
     del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_1_feed_forward_w1_unsafe_vie_2, layers_1_feed_forward_w1_weight
+        grad_layers_1_feed_forward_w1_unsafe_vie_2,
+        weights.layers_1_feed_forward_w1_weight,
     )  # f32[4096, 128]
     del (
         grad_layers_1_feed_forward_w1_unsafe_vie,
@@ -944,7 +898,7 @@ def transformer_block_backward_2(
     grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
     del output_2
     grad_output_2_2 = grad_add.mul_(
-        layers_1_ffn_norm_weight
+        weights.layers_1_ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
     grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
@@ -984,7 +938,7 @@ def transformer_block_backward_2(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
     grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, layers_1_attention_wo_weight
+        grad_h_7_view, weights.layers_1_attention_wo_weight
     )  # f32[4096, 128]
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
@@ -1029,7 +983,7 @@ def transformer_block_backward_2(
     del grad_keys
     # grad of xk = apply_rotary_emb(xk, freqs_cis)
     grad_freqs_cis_view_2 = aten.clone(
-        aten._conj(freqs_cis.view([1, 128, 1, 8]))
+        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
     grad_layers_1_attention_wk_view_view_as_ = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
@@ -1038,7 +992,7 @@ def transformer_block_backward_2(
     del grad_sum_3, grad_freqs_cis_view_2
     # grad of xq = apply_rotary_emb(xq, freqs_cis)
     grad_freqs_cis_view = aten.clone(
-        aten._conj(freqs_cis.view([1, 128, 1, 8]))
+        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
     grad_layers_1_attention_wq_view_view_as_ = (
         aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
@@ -1048,14 +1002,16 @@ def transformer_block_backward_2(
     # output = self._norm(x.float()).type_as(x)
     output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output * layers_1_attention_norm_weight  # f32[32, 128, 128], recompute
+    mul = (
+        output * weights.layers_1_attention_norm_weight
+    )  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
     grad_layers_1_attention_wv_weight = torch.mm(
         grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, layers_1_attention_wv_weight
+        grad_sum_2_squeeze_view, weights.layers_1_attention_wv_weight
     )  # f32[4096, 128]
     del grad_sum_2, grad_sum_2_squeeze_view
     grad_layers_1_attention_wk_view_view_as__3 = aten.view_as_real(
@@ -1065,7 +1021,7 @@ def transformer_block_backward_2(
         grad_layers_1_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_layers_1_attention_wk_view_view_as__3, layers_1_attention_wk_weight
+        grad_layers_1_attention_wk_view_view_as__3, weights.layers_1_attention_wk_weight
     )  # f32[4096, 128]
     del (
         grad_layers_1_attention_wk_view_view_as_,
@@ -1083,7 +1039,7 @@ def transformer_block_backward_2(
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_layers_1_attention_wq_view_view_as__3, layers_1_attention_wq_weight
+        grad_layers_1_attention_wq_view_view_as__3, weights.layers_1_attention_wq_weight
     )  # f32[4096, 128]
     del (
         grad_layers_1_attention_wq_view_view_as_,
@@ -1097,7 +1053,7 @@ def transformer_block_backward_2(
     grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
     del output
     grad_output_3 = grad_add_4.mul_(
-        layers_1_attention_norm_weight
+        weights.layers_1_attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
     grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
@@ -1140,31 +1096,23 @@ def transformer_block_backward_2(
     )
 
 
-def transformer_block_backward_3(
-    layers_2_feed_forward_w1,
-    layers_2_feed_forward_w3,
-    grad_out,
-    h,
-    rsqrt_2,
-    scaled_dot_product_flash_attention_for_c,
-    layers_2_attention_wv,
-    mul_2,
-    clone,
-    scaled_dot_product_flash_attention_for_c_2,
-    x,
-    rsqrt,
-    layers_2_feed_forward_w2_weight,
-    layers_2_ffn_norm_weight,
-    layers_2_feed_forward_w3_weight,
-    layers_2_feed_forward_w1_weight,
-    layers_2_attention_wo_weight,
-    freqs_cis,
-    layers_2_attention_norm_weight,
-    layers_2_attention_wv_weight,
-    layers_2_attention_wk_weight,
-    layers_2_attention_wq_weight,
-):
+def transformer_block_backward_3(taken, weights):
     """Gradients of TransformerBlock."""
+    (
+        layers_2_feed_forward_w1,
+        layers_2_feed_forward_w3,
+        grad_out,
+        h,
+        rsqrt_2,
+        scaled_dot_product_flash_attention_for_c,
+        layers_2_attention_wv,
+        mul_2,
+        clone,
+        scaled_dot_product_flash_attention_for_c_2,
+        x,
+        rsqrt,
+    ) = taken
+    taken.clear()
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
     layers_2_feed_forward_w1_unsafe_view = layers_2_feed_forward_w1.view([32, 128, 384])
     silu = F.silu(layers_2_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
@@ -1177,7 +1125,7 @@ def transformer_block_backward_3(
     )  # f32[128, 384]
     del mul_5
     grad_mul_5_view = torch.mm(
-        grad_out_view, layers_2_feed_forward_w2_weight
+        grad_out_view, weights.layers_2_feed_forward_w2_weight
     )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
@@ -1194,14 +1142,14 @@ def transformer_block_backward_3(
     # output = self._norm(x.float()).type_as(x)
     output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul_4 = output_2 * layers_2_ffn_norm_weight  # f32[32, 128, 128], recompute
+    mul_4 = output_2 * weights.layers_2_ffn_norm_weight  # f32[32, 128, 128], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
     grad_layers_2_feed_forward_w3_weight = torch.mm(
         grad_silu_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, layers_2_feed_forward_w3_weight
+        grad_silu_view, weights.layers_2_feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
     grad_layers_2_feed_forward_w1_unsafe_vie = aten.silu_backward(
@@ -1216,7 +1164,8 @@ def transformer_block_backward_3(
     )  # f32[384, 128]
     del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_2_feed_forward_w1_unsafe_vie_2, layers_2_feed_forward_w1_weight
+        grad_layers_2_feed_forward_w1_unsafe_vie_2,
+        weights.layers_2_feed_forward_w1_weight,
     )  # f32[4096, 128]
     del (
         grad_layers_2_feed_forward_w1_unsafe_vie,
@@ -1230,7 +1179,7 @@ def transformer_block_backward_3(
     grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
     del output_2
     grad_output_2_2 = grad_add.mul_(
-        layers_2_ffn_norm_weight
+        weights.layers_2_ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
     grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
@@ -1270,7 +1219,7 @@ def transformer_block_backward_3(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
     grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, layers_2_attention_wo_weight
+        grad_h_7_view, weights.layers_2_attention_wo_weight
     )  # f32[4096, 128]
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
@@ -1315,7 +1264,7 @@ def transformer_block_backward_3(
     del grad_keys
     # grad of xk = apply_rotary_emb(xk, freqs_cis)
     grad_freqs_cis_view_2 = aten.clone(
-        aten._conj(freqs_cis.view([1, 128, 1, 8]))
+        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
     grad_layers_2_attention_wk_view_view_as_ = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
@@ -1324,7 +1273,7 @@ def transformer_block_backward_3(
     del grad_sum_3, grad_freqs_cis_view_2
     # grad of xq = apply_rotary_emb(xq, freqs_cis)
     grad_freqs_cis_view = aten.clone(
-        aten._conj(freqs_cis.view([1, 128, 1, 8]))
+        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
     grad_layers_2_attention_wq_view_view_as_ = (
         aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
@@ -1334,14 +1283,16 @@ def transformer_block_backward_3(
     # output = self._norm(x.float()).type_as(x)
     output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output * layers_2_attention_norm_weight  # f32[32, 128, 128], recompute
+    mul = (
+        output * weights.layers_2_attention_norm_weight
+    )  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
     grad_layers_2_attention_wv_weight = torch.mm(
         grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, layers_2_attention_wv_weight
+        grad_sum_2_squeeze_view, weights.layers_2_attention_wv_weight
     )  # f32[4096, 128]
     del grad_sum_2, grad_sum_2_squeeze_view
     grad_layers_2_attention_wk_view_view_as__3 = aten.view_as_real(
@@ -1351,7 +1302,7 @@ def transformer_block_backward_3(
         grad_layers_2_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_layers_2_attention_wk_view_view_as__3, layers_2_attention_wk_weight
+        grad_layers_2_attention_wk_view_view_as__3, weights.layers_2_attention_wk_weight
     )  # f32[4096, 128]
     del (
         grad_layers_2_attention_wk_view_view_as_,
@@ -1369,7 +1320,7 @@ def transformer_block_backward_3(
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_layers_2_attention_wq_view_view_as__3, layers_2_attention_wq_weight
+        grad_layers_2_attention_wq_view_view_as__3, weights.layers_2_attention_wq_weight
     )  # f32[4096, 128]
     del (
         grad_layers_2_attention_wq_view_view_as_,
@@ -1383,7 +1334,7 @@ def transformer_block_backward_3(
     grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
     del output
     grad_output_3 = grad_add_4.mul_(
-        layers_2_attention_norm_weight
+        weights.layers_2_attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
     grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
@@ -1429,7 +1380,7 @@ def transformer_block_backward_3(
 # ---- block: norm..output ----
 
 
-def norm_output_forward(x, norm_weight, output_weight, labels):
+def norm_output_forward(x, labels, weights):
     """Forward of norm..output."""
     # output = self._norm(x.float()).type_as(x)
     pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
@@ -1441,10 +1392,12 @@ def norm_output_forward(x, norm_weight, output_weight, labels):
     del add
     output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
-    mul = output.mul_(norm_weight)  # f32[32, 128, 128], in place of output
+    mul = output.mul_(weights.norm_weight)  # f32[32, 128, 128], in place of output
     del output
     # logits = self.output(self.norm(h)).float()
-    output_2 = torch.mm(mul.view([4096, 128]), output_weight.t())  # f32[4096, 512]
+    output_2 = torch.mm(
+        mul.view([4096, 128]), weights.output_weight.t()
+    )  # f32[4096, 512]
     del mul
     # loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
     log_softmax = aten._log_softmax(output_2, 1, False)  # f32[4096, 512]
@@ -1460,17 +1413,10 @@ def norm_output_forward(x, norm_weight, output_weight, labels):
     )
 
 
-def norm_output_backward(
-    log_softmax,
-    nll_loss_forward_weight,
-    x,
-    rsqrt,
-    tangents_1,
-    labels,
-    norm_weight,
-    output_weight,
-):
+def norm_output_backward(taken, tangents_1, labels, weights):
     """Gradients of norm..output."""
+    log_softmax, nll_loss_forward_weight, x, rsqrt = taken
+    taken.clear()
     # grad of loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
     grad_log_softmax = aten.nll_loss_backward(
         tangents_1,
@@ -1489,13 +1435,13 @@ def norm_output_backward(
     # output = self._norm(x.float()).type_as(x)
     output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = output * norm_weight  # f32[32, 128, 128], recompute
+    mul = output * weights.norm_weight  # f32[32, 128, 128], recompute
     # grad of logits = self.output(self.norm(h)).float()
     grad_output_weight = torch.mm(
         grad_output_2.t(), mul.view([4096, 128])
     )  # f32[512, 128]
     del mul
-    grad_mul_view = torch.mm(grad_output_2, output_weight)  # f32[4096, 128]
+    grad_mul_view = torch.mm(grad_output_2, weights.output_weight)  # f32[4096, 128]
     del grad_output_2
     # grad of return output * self.weight
     grad_mul_view_view = grad_mul_view.view([32, 128, 128])
@@ -1503,7 +1449,7 @@ def norm_output_backward(
         grad_mul_view_view
     )  # f32[32, 128, 128], in place of output
     del output
-    grad_output_3 = grad_mul_view_view * norm_weight  # f32[32, 128, 128]
+    grad_output_3 = grad_mul_view_view * weights.norm_weight  # f32[32, 128, 128]
     del grad_mul_view, grad_mul_view_view
     grad_sum = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
     del grad_output
@@ -1683,15 +1629,15 @@ class EmbeddingStep(torch.autograd.Function):
         weights = EmbeddingWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        live["x", i + 1] = embedding_forward(weights.weight, live["tokens"])
+        live["x", i + 1] = embedding_forward(live["tokens"], weights)
         return token.new_empty(0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, token):
-        weights = EmbeddingWeights(*ctx.saved_tensors)
+        _ = ctx.saved_tensors  # raises when backward has been here
         live, i = ctx.live, ctx.i
-        grad_weight = embedding_backward(live.take(("grad_x", i + 1)), live["tokens"])
+        grad_weight = embedding_backward([live.take(("grad_x", i + 1))], live["tokens"])
         return token, None, None, grad_weight
 
 
@@ -1715,19 +1661,7 @@ class TransformerBlockStep(torch.autograd.Function):
             live["layers_0_feed_forward_w1", i],
             live["layers_0_feed_forward_w3", i],
             live["x", i + 1],
-        ) = transformer_block_forward(
-            live["x", i],
-            weights.layers_0_attention_norm_weight,
-            weights.layers_0_attention_wq_weight,
-            weights.layers_0_attention_wk_weight,
-            weights.layers_0_attention_wv_weight,
-            weights.freqs_cis,
-            weights.layers_0_attention_wo_weight,
-            weights.layers_0_ffn_norm_weight,
-            weights.layers_0_feed_forward_w1_weight,
-            weights.layers_0_feed_forward_w3_weight,
-            weights.layers_0_feed_forward_w2_weight,
-        )
+        ) = transformer_block_forward(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1747,28 +1681,21 @@ class TransformerBlockStep(torch.autograd.Function):
             grad_layers_0_attention_norm_weight,
             grad_layers_0_ffn_norm_weight,
         ) = transformer_block_backward(
-            live.take(("layers_0_feed_forward_w1", i)),
-            live.take(("layers_0_feed_forward_w3", i)),
-            live.take(("grad_x", i + 1)),
-            live.take(("h", i)),
-            live.take(("rsqrt_2", i)),
-            live.take(("scaled_dot_product_flash_attention_for_c", i)),
-            live.take(("mul_2", i)),
-            live.take(("clone", i)),
-            live.take(("clone_2", i)),
-            live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-            live.take(("x", i)),
-            live.take(("rsqrt", i)),
-            weights.layers_0_feed_forward_w2_weight,
-            weights.layers_0_ffn_norm_weight,
-            weights.layers_0_feed_forward_w3_weight,
-            weights.layers_0_feed_forward_w1_weight,
-            weights.layers_0_attention_wo_weight,
-            weights.freqs_cis,
-            weights.layers_0_attention_norm_weight,
-            weights.layers_0_attention_wv_weight,
-            weights.layers_0_attention_wk_weight,
-            weights.layers_0_attention_wq_weight,
+            [
+                live.take(("layers_0_feed_forward_w1", i)),
+                live.take(("layers_0_feed_forward_w3", i)),
+                live.take(("grad_x", i + 1)),
+                live.take(("h", i)),
+                live.take(("rsqrt_2", i)),
+                live.take(("scaled_dot_product_flash_attention_for_c", i)),
+                live.take(("mul_2", i)),
+                live.take(("clone", i)),
+                live.take(("clone_2", i)),
+                live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
+                live.take(("x", i)),
+                live.take(("rsqrt", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1807,19 +1734,7 @@ class TransformerBlockStep_2(torch.autograd.Function):
             live["layers_1_feed_forward_w1", i],
             live["layers_1_feed_forward_w3", i],
             live["x", i + 1],
-        ) = transformer_block_forward_2(
-            live["x", i],
-            weights.layers_1_attention_norm_weight,
-            weights.layers_1_attention_wq_weight,
-            weights.layers_1_attention_wk_weight,
-            weights.layers_1_attention_wv_weight,
-            weights.freqs_cis,
-            weights.layers_1_attention_wo_weight,
-            weights.layers_1_ffn_norm_weight,
-            weights.layers_1_feed_forward_w1_weight,
-            weights.layers_1_feed_forward_w3_weight,
-            weights.layers_1_feed_forward_w2_weight,
-        )
+        ) = transformer_block_forward_2(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1839,28 +1754,21 @@ class TransformerBlockStep_2(torch.autograd.Function):
             grad_layers_1_attention_norm_weight,
             grad_layers_1_ffn_norm_weight,
         ) = transformer_block_backward_2(
-            live.take(("layers_1_feed_forward_w1", i)),
-            live.take(("layers_1_feed_forward_w3", i)),
-            live.take(("grad_x", i + 1)),
-            live.take(("h", i)),
-            live.take(("rsqrt_2", i)),
-            live.take(("scaled_dot_product_flash_attention_for_c", i)),
-            live.take(("layers_1_attention_wv", i)),
-            live.take(("mul_2", i)),
-            live.take(("clone", i)),
-            live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-            live.take(("x", i)),
-            live.take(("rsqrt", i)),
-            weights.layers_1_feed_forward_w2_weight,
-            weights.layers_1_ffn_norm_weight,
-            weights.layers_1_feed_forward_w3_weight,
-            weights.layers_1_feed_forward_w1_weight,
-            weights.layers_1_attention_wo_weight,
-            weights.freqs_cis,
-            weights.layers_1_attention_norm_weight,
-            weights.layers_1_attention_wv_weight,
-            weights.layers_1_attention_wk_weight,
-            weights.layers_1_attention_wq_weight,
+            [
+                live.take(("layers_1_feed_forward_w1", i)),
+                live.take(("layers_1_feed_forward_w3", i)),
+                live.take(("grad_x", i + 1)),
+                live.take(("h", i)),
+                live.take(("rsqrt_2", i)),
+                live.take(("scaled_dot_product_flash_attention_for_c", i)),
+                live.take(("layers_1_attention_wv", i)),
+                live.take(("mul_2", i)),
+                live.take(("clone", i)),
+                live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
+                live.take(("x", i)),
+                live.take(("rsqrt", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1899,19 +1807,7 @@ class TransformerBlockStep_3(torch.autograd.Function):
             live["layers_2_feed_forward_w1", i],
             live["layers_2_feed_forward_w3", i],
             live["x", i + 1],
-        ) = transformer_block_forward_3(
-            live["x", i],
-            weights.layers_2_attention_norm_weight,
-            weights.layers_2_attention_wq_weight,
-            weights.layers_2_attention_wk_weight,
-            weights.layers_2_attention_wv_weight,
-            weights.freqs_cis,
-            weights.layers_2_attention_wo_weight,
-            weights.layers_2_ffn_norm_weight,
-            weights.layers_2_feed_forward_w1_weight,
-            weights.layers_2_feed_forward_w3_weight,
-            weights.layers_2_feed_forward_w2_weight,
-        )
+        ) = transformer_block_forward_3(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1931,28 +1827,21 @@ class TransformerBlockStep_3(torch.autograd.Function):
             grad_layers_2_attention_norm_weight,
             grad_layers_2_ffn_norm_weight,
         ) = transformer_block_backward_3(
-            live.take(("layers_2_feed_forward_w1", i)),
-            live.take(("layers_2_feed_forward_w3", i)),
-            live.take(("grad_x", i + 1)),
-            live.take(("h", i)),
-            live.take(("rsqrt_2", i)),
-            live.take(("scaled_dot_product_flash_attention_for_c", i)),
-            live.take(("layers_2_attention_wv", i)),
-            live.take(("mul_2", i)),
-            live.take(("clone", i)),
-            live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-            live.take(("x", i)),
-            live.take(("rsqrt", i)),
-            weights.layers_2_feed_forward_w2_weight,
-            weights.layers_2_ffn_norm_weight,
-            weights.layers_2_feed_forward_w3_weight,
-            weights.layers_2_feed_forward_w1_weight,
-            weights.layers_2_attention_wo_weight,
-            weights.freqs_cis,
-            weights.layers_2_attention_norm_weight,
-            weights.layers_2_attention_wv_weight,
-            weights.layers_2_attention_wk_weight,
-            weights.layers_2_attention_wq_weight,
+            [
+                live.take(("layers_2_feed_forward_w1", i)),
+                live.take(("layers_2_feed_forward_w3", i)),
+                live.take(("grad_x", i + 1)),
+                live.take(("h", i)),
+                live.take(("rsqrt_2", i)),
+                live.take(("scaled_dot_product_flash_attention_for_c", i)),
+                live.take(("layers_2_attention_wv", i)),
+                live.take(("mul_2", i)),
+                live.take(("clone", i)),
+                live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
+                live.take(("x", i)),
+                live.take(("rsqrt", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1986,9 +1875,7 @@ class NormOutputStep(torch.autograd.Function):
             live["nll_loss_forward_weight", i],
             nll_loss_forward,
             logits,
-        ) = norm_output_forward(
-            live["x", i], weights.norm_weight, weights.output_weight, live["labels"]
-        )
+        ) = norm_output_forward(live["x", i], live["labels"], weights)
         return nll_loss_forward, logits
 
     @staticmethod
@@ -2005,14 +1892,15 @@ class NormOutputStep(torch.autograd.Function):
                 "no gradient arrived for nll_loss_forward, which this file was generated for"
             )
         live["grad_x", i], grad_norm_weight, grad_output_weight = norm_output_backward(
-            live.take(("log_softmax", i)),
-            live.take(("nll_loss_forward_weight", i)),
-            live.take(("x", i)),
-            live.take(("rsqrt", i)),
+            [
+                live.take(("log_softmax", i)),
+                live.take(("nll_loss_forward_weight", i)),
+                live.take(("x", i)),
+                live.take(("rsqrt", i)),
+            ],
             grad_nll_loss_forward,
             live["labels"],
-            weights.norm_weight,
-            weights.output_weight,
+            weights,
         )
         return (
             grad_nll_loss_forward.new_empty(0),
@@ -2030,7 +1918,7 @@ def check_step(model, inputs):
         ("labels", inputs["labels"], (32, 128), torch.int64, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -2101,7 +1989,7 @@ class Transformer(nn.Module):
         live["labels"] = labels
         token = torch.empty(0, requires_grad=True)
         token = EmbeddingStep.apply(
-            token, live, 0, *EmbeddingWeights.of(self.tok_embeddings)
+            token, live, 0, *EmbeddingWeights.of(self.get_submodule("tok_embeddings"))
         )
         token = TransformerBlockStep.apply(
             token, live, 1, *TransformerBlockWeights.of(self)

@@ -19,12 +19,13 @@
 
 """A residual MLP classifier that returns its loss."""
 
+import hashlib
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-import hashlib
-from typing import NamedTuple
 
 
 class Block(nn.Module):
@@ -49,17 +50,19 @@ aten = torch.ops.aten
 # ---- block: stem ----
 
 
-def stem_forward(bias, x, weight):
+def stem_forward(x, weights):
     """Forward of stem."""
     # x = torch.tanh(self.stem(x))
-    x_2 = torch.addmm(bias, x, weight.t())  # f32[4096, 256]
+    x_2 = torch.addmm(weights.bias, x, weights.weight.t())  # f32[4096, 256]
     out = x_2.tanh_()  # f32[4096, 256], in place of x_2
     del x_2
     return out
 
 
-def stem_backward(grad_out, out, x):
+def stem_backward(taken, x):
     """Gradients of stem."""
+    grad_out, out = taken
+    taken.clear()
     # grad of x = torch.tanh(self.stem(x))
     grad_x_2 = aten.tanh_backward(grad_out, out)  # f32[4096, 256]
     del grad_out, out
@@ -72,21 +75,23 @@ def stem_backward(grad_out, out, x):
 # ---- block: blocks.0 ----
 
 
-def block_forward(
-    x, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
-):
+def block_forward(x, weights):
     """Forward of Block."""
     # h = self.norm(x)
-    norm = aten.native_layer_norm(x, [256], norm_weight, norm_bias, 1e-05)[
+    norm = aten.native_layer_norm(
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
+    )[
         0
     ]  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
+    h = torch.addmm(weights.fc_bias, norm, weights.fc_weight.t())  # f32[4096, 1024]
     del norm
     h_2 = aten.gelu(h)  # f32[4096, 1024]
     del h
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(proj_bias, h_2, proj_weight.t())  # f32[4096, 256]
+    proj = torch.addmm(
+        weights.proj_bias, h_2, weights.proj_weight.t()
+    )  # f32[4096, 256]
     del h_2
     drop, drop_mask = aten.native_dropout(
         proj, 0.1, True
@@ -97,20 +102,22 @@ def block_forward(
     return drop_mask, out
 
 
-def block_forward_2(
-    x, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
-):
+def block_forward_2(x, weights):
     """Forward of Block."""
     # h = self.norm(x)
-    norm = aten.native_layer_norm(x, [256], norm_weight, norm_bias, 1e-05)[
+    norm = aten.native_layer_norm(
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
+    )[
         0
     ]  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
+    h = torch.addmm(weights.fc_bias, norm, weights.fc_weight.t())  # f32[4096, 1024]
     del norm
     h_2 = aten.gelu(h)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(proj_bias, h_2, proj_weight.t())  # f32[4096, 256]
+    proj = torch.addmm(
+        weights.proj_bias, h_2, weights.proj_weight.t()
+    )  # f32[4096, 256]
     del h_2
     drop, drop_mask = aten.native_dropout(
         proj, 0.1, True
@@ -121,20 +128,22 @@ def block_forward_2(
     return h, drop_mask, out
 
 
-def block_forward_3(
-    x, norm_weight, norm_bias, fc_bias, fc_weight, proj_bias, proj_weight
-):
+def block_forward_3(x, weights):
     """Forward of Block."""
     # h = self.norm(x)
-    norm = aten.native_layer_norm(x, [256], norm_weight, norm_bias, 1e-05)[
+    norm = aten.native_layer_norm(
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
+    )[
         0
     ]  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024]
+    h = torch.addmm(weights.fc_bias, norm, weights.fc_weight.t())  # f32[4096, 1024]
     del norm
     h_2 = aten.gelu(h)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(proj_bias, h_2, proj_weight.t())  # f32[4096, 256]
+    proj = torch.addmm(
+        weights.proj_bias, h_2, weights.proj_weight.t()
+    )  # f32[4096, 256]
     drop, drop_mask = aten.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
@@ -144,22 +153,24 @@ def block_forward_3(
     return h, h_2, drop_mask, out
 
 
-def block_backward(
-    grad_out, drop_mask, x, proj_weight, norm_weight, norm_bias, fc_bias, fc_weight
-):
+def block_backward(taken, x, weights):
     """Gradients of Block."""
+    grad_out, drop_mask = taken
+    taken.clear()
     # grad of return x + self.drop(self.proj(h))
     grad_proj = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_2 = torch.mm(grad_proj, proj_weight)  # f32[4096, 1024]
+    grad_h_2 = torch.mm(grad_proj, weights.proj_weight)  # f32[4096, 1024]
     # h = self.norm(x)
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], norm_weight, norm_bias, 1e-05
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
     )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(fc_bias, norm, fc_weight.t())  # f32[4096, 1024], recompute
+    h = torch.addmm(
+        weights.fc_bias, norm, weights.fc_weight.t()
+    )  # f32[4096, 1024], recompute
     h_2 = aten.gelu(h)  # f32[4096, 1024], recompute
     # grad of return x + self.drop(self.proj(h))
     grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
@@ -169,7 +180,7 @@ def block_backward(
     # grad of h = F.gelu(self.fc(h))
     grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
     del grad_h_2, h
-    grad_norm = torch.mm(grad_h, fc_weight)  # f32[4096, 256]
+    grad_norm = torch.mm(grad_h, weights.fc_weight)  # f32[4096, 256]
     grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
     del norm
     grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
@@ -181,8 +192,8 @@ def block_backward(
         [256],
         norm_mean,
         norm_rstd,
-        norm_weight,
-        norm_bias,
+        weights.norm_weight,
+        weights.norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, norm_mean, norm_rstd
@@ -199,16 +210,16 @@ def block_backward(
     )
 
 
-def block_backward_2(
-    grad_out, drop_mask, h, x, proj_weight, fc_weight, norm_weight, norm_bias
-):
+def block_backward_2(taken, weights):
     """Gradients of Block."""
+    grad_out, drop_mask, h, x = taken
+    taken.clear()
     # grad of return x + self.drop(self.proj(h))
     grad_proj = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_2 = torch.mm(grad_proj, proj_weight)  # f32[4096, 1024]
+    grad_h_2 = torch.mm(grad_proj, weights.proj_weight)  # f32[4096, 1024]
     # h = F.gelu(self.fc(h))
     h_2 = aten.gelu(h)  # f32[4096, 1024], recompute
     # grad of return x + self.drop(self.proj(h))
@@ -219,10 +230,10 @@ def block_backward_2(
     # grad of h = F.gelu(self.fc(h))
     grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
     del grad_h_2, h
-    grad_norm = torch.mm(grad_h, fc_weight)  # f32[4096, 256]
+    grad_norm = torch.mm(grad_h, weights.fc_weight)  # f32[4096, 256]
     # h = self.norm(x)
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], norm_weight, norm_bias, 1e-05
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
     )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
     # grad of h = F.gelu(self.fc(h))
     grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
@@ -236,8 +247,8 @@ def block_backward_2(
         [256],
         norm_mean,
         norm_rstd,
-        norm_weight,
-        norm_bias,
+        weights.norm_weight,
+        weights.norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, x, norm_mean, norm_rstd
@@ -254,16 +265,16 @@ def block_backward_2(
     )
 
 
-def block_backward_3(
-    grad_out, drop_mask, h_2, h, x, proj_weight, fc_weight, norm_weight, norm_bias
-):
+def block_backward_3(taken, weights):
     """Gradients of Block."""
+    grad_out, drop_mask, h_2, h, x = taken
+    taken.clear()
     # grad of return x + self.drop(self.proj(h))
     grad_proj = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_2 = torch.mm(grad_proj, proj_weight)  # f32[4096, 1024]
+    grad_h_2 = torch.mm(grad_proj, weights.proj_weight)  # f32[4096, 1024]
     grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
     del h_2
     grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
@@ -271,10 +282,10 @@ def block_backward_3(
     # grad of h = F.gelu(self.fc(h))
     grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
     del grad_h_2, h
-    grad_norm = torch.mm(grad_h, fc_weight)  # f32[4096, 256]
+    grad_norm = torch.mm(grad_h, weights.fc_weight)  # f32[4096, 256]
     # h = self.norm(x)
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], norm_weight, norm_bias, 1e-05
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
     )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
     # grad of h = F.gelu(self.fc(h))
     grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
@@ -288,8 +299,8 @@ def block_backward_3(
         [256],
         norm_mean,
         norm_rstd,
-        norm_weight,
-        norm_bias,
+        weights.norm_weight,
+        weights.norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, x, norm_mean, norm_rstd
@@ -309,13 +320,15 @@ def block_backward_3(
 # ---- block: norm..head ----
 
 
-def norm_head_forward(x, norm_weight, norm_bias, head_bias, head_weight, target):
+def norm_head_forward(x, target, weights):
     """Forward of norm..head."""
     # logits = self.head(self.norm(x))
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], norm_weight, norm_bias, 1e-05
+        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
     )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
-    logits = torch.addmm(head_bias, norm, head_weight.t())  # f32[4096, 10]
+    logits = torch.addmm(
+        weights.head_bias, norm, weights.head_weight.t()
+    )  # f32[4096, 10]
     # return F.cross_entropy(logits, target)
     log_softmax = aten._log_softmax(logits, 1, False)  # f32[4096, 10]
     del logits
@@ -332,20 +345,10 @@ def norm_head_forward(x, norm_weight, norm_bias, head_bias, head_weight, target)
     )
 
 
-def norm_head_backward(
-    log_softmax,
-    nll_loss_forward_weight,
-    norm,
-    x,
-    norm_mean,
-    norm_rstd,
-    tangents_1,
-    target,
-    head_weight,
-    norm_weight,
-    norm_bias,
-):
+def norm_head_backward(taken, tangents_1, target, weights):
     """Gradients of norm..head."""
+    log_softmax, nll_loss_forward_weight, norm, x, norm_mean, norm_rstd = taken
+    taken.clear()
     # grad of return F.cross_entropy(logits, target)
     grad_log_softmax = aten.nll_loss_backward(
         tangents_1, log_softmax, target, None, 1, -100, nll_loss_forward_weight
@@ -356,7 +359,7 @@ def norm_head_backward(
     )  # f32[4096, 10]
     del grad_log_softmax, log_softmax
     # grad of logits = self.head(self.norm(x))
-    grad_norm = torch.mm(grad_logits, head_weight)  # f32[4096, 256]
+    grad_norm = torch.mm(grad_logits, weights.head_weight)  # f32[4096, 256]
     grad_head_weight = torch.mm(grad_logits.t(), norm)  # f32[10, 256]
     del norm
     grad_sum = aten.sum.dim_IntList(grad_logits, [0], True)  # f32[1, 10]
@@ -367,8 +370,8 @@ def norm_head_backward(
         [256],
         norm_mean,
         norm_rstd,
-        norm_weight,
-        norm_bias,
+        weights.norm_weight,
+        weights.norm_bias,
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, x, norm_mean, norm_rstd
@@ -470,16 +473,16 @@ class StemStep(torch.autograd.Function):
         weights = StemWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        live["x", i + 1] = stem_forward(weights.bias, live["x"], weights.weight)
+        live["x", i + 1] = stem_forward(live["x"], weights)
         return token.new_empty(0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, token):
-        weights = StemWeights(*ctx.saved_tensors)
+        _ = ctx.saved_tensors  # raises when backward has been here
         live, i = ctx.live, ctx.i
         grad_weight, grad_bias = stem_backward(
-            live.take(("grad_x", i + 1)), live.take(("x", i + 1)), live["x"]
+            [live.take(("grad_x", i + 1)), live.take(("x", i + 1))], live["x"]
         )
         return token, None, None, grad_bias, grad_weight
 
@@ -492,15 +495,7 @@ class BlockStep(torch.autograd.Function):
         weights = BlockWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        live["drop_mask", i], live["x", i + 1] = block_forward(
-            live["x", i],
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.fc_bias,
-            weights.fc_weight,
-            weights.proj_bias,
-            weights.proj_weight,
-        )
+        live["drop_mask", i], live["x", i + 1] = block_forward(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -517,14 +512,9 @@ class BlockStep(torch.autograd.Function):
             grad_proj_weight,
             grad_proj_bias,
         ) = block_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("drop_mask", i)),
+            [live.take(("grad_x", i + 1)), live.take(("drop_mask", i))],
             live["x", i],
-            weights.proj_weight,
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.fc_bias,
-            weights.fc_weight,
+            weights,
         )
         return (
             token,
@@ -548,13 +538,7 @@ class BlockStep_2(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         live["h", i], live["drop_mask", i], live["x", i + 1] = block_forward_2(
-            live["x", i],
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.fc_bias,
-            weights.fc_weight,
-            weights.proj_bias,
-            weights.proj_weight,
+            live["x", i], weights
         )
         return token.new_empty(0)
 
@@ -572,14 +556,13 @@ class BlockStep_2(torch.autograd.Function):
             grad_proj_weight,
             grad_proj_bias,
         ) = block_backward_2(
-            live.take(("grad_x", i + 1)),
-            live.take(("drop_mask", i)),
-            live.take(("h", i)),
-            live.take(("x", i)),
-            weights.proj_weight,
-            weights.fc_weight,
-            weights.norm_weight,
-            weights.norm_bias,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("drop_mask", i)),
+                live.take(("h", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -603,15 +586,7 @@ class BlockStep_3(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         live["h", i], live["h_2", i], live["drop_mask", i], live["x", i + 1] = (
-            block_forward_3(
-                live["x", i],
-                weights.norm_weight,
-                weights.norm_bias,
-                weights.fc_bias,
-                weights.fc_weight,
-                weights.proj_bias,
-                weights.proj_weight,
-            )
+            block_forward_3(live["x", i], weights)
         )
         return token.new_empty(0)
 
@@ -629,15 +604,14 @@ class BlockStep_3(torch.autograd.Function):
             grad_proj_weight,
             grad_proj_bias,
         ) = block_backward_3(
-            live.take(("grad_x", i + 1)),
-            live.take(("drop_mask", i)),
-            live.take(("h_2", i)),
-            live.take(("h", i)),
-            live.take(("x", i)),
-            weights.proj_weight,
-            weights.fc_weight,
-            weights.norm_weight,
-            weights.norm_bias,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("drop_mask", i)),
+                live.take(("h_2", i)),
+                live.take(("h", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -668,14 +642,7 @@ class NormHeadStep(torch.autograd.Function):
             live["log_softmax", i],
             live["nll_loss_forward_weight", i],
             nll_loss_forward,
-        ) = norm_head_forward(
-            live["x", i],
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.head_bias,
-            weights.head_weight,
-            live["target"],
-        )
+        ) = norm_head_forward(live["x", i], live["target"], weights)
         return nll_loss_forward
 
     @staticmethod
@@ -694,17 +661,17 @@ class NormHeadStep(torch.autograd.Function):
             grad_head_weight,
             grad_head_bias,
         ) = norm_head_backward(
-            live.take(("log_softmax", i)),
-            live.take(("nll_loss_forward_weight", i)),
-            live.take(("norm", i)),
-            live.take(("x", i)),
-            live.take(("norm_mean", i)),
-            live.take(("norm_rstd", i)),
+            [
+                live.take(("log_softmax", i)),
+                live.take(("nll_loss_forward_weight", i)),
+                live.take(("norm", i)),
+                live.take(("x", i)),
+                live.take(("norm_mean", i)),
+                live.take(("norm_rstd", i)),
+            ],
             grad_nll_loss_forward,
             live["target"],
-            weights.head_weight,
-            weights.norm_weight,
-            weights.norm_bias,
+            weights,
         )
         return (
             grad_nll_loss_forward.new_empty(0),
@@ -724,7 +691,7 @@ def check_step(model, inputs):
         ("target", inputs["target"], (4096,), torch.int64, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -783,11 +750,21 @@ class Net(nn.Module):
         live["x"] = x
         live["target"] = target
         token = torch.empty(0, requires_grad=True)
-        token = StemStep.apply(token, live, 0, *StemWeights.of(self.stem))
-        token = BlockStep.apply(token, live, 1, *BlockWeights.of(self.blocks[0]))
-        token = BlockStep_2.apply(token, live, 2, *BlockWeights.of(self.blocks[1]))
-        token = BlockStep_2.apply(token, live, 3, *BlockWeights.of(self.blocks[2]))
-        token = BlockStep_3.apply(token, live, 4, *BlockWeights.of(self.blocks[3]))
+        token = StemStep.apply(
+            token, live, 0, *StemWeights.of(self.get_submodule("stem"))
+        )
+        token = BlockStep.apply(
+            token, live, 1, *BlockWeights.of(self.get_submodule("blocks.0"))
+        )
+        token = BlockStep_2.apply(
+            token, live, 2, *BlockWeights.of(self.get_submodule("blocks.1"))
+        )
+        token = BlockStep_2.apply(
+            token, live, 3, *BlockWeights.of(self.get_submodule("blocks.2"))
+        )
+        token = BlockStep_3.apply(
+            token, live, 4, *BlockWeights.of(self.get_submodule("blocks.3"))
+        )
         nll_loss_forward = NormHeadStep.apply(token, live, 5, *NormHeadWeights.of(self))
         return nll_loss_forward
 

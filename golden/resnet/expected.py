@@ -19,13 +19,13 @@
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
+import hashlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-import hashlib
-from typing import NamedTuple
 
 
 def conv3x3(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:
@@ -80,24 +80,23 @@ aten = torch.ops.aten
 # ---- block: conv1..relu ----
 
 
-def conv1_relu_forward(
-    x,
-    conv1_weight,
-    bn1_num_batches_tracked,
-    bn1_weight,
-    bn1_bias,
-    bn1_running_mean,
-    bn1_running_var,
-):
+def conv1_relu_forward(x, weights, buffers):
     """Forward of conv1..relu."""
     # x = self.conv1(x)
     x_2 = aten.convolution(
-        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     # x = self.bn1(x)
-    bn1_num_batches_tracked.add_(1)
+    buffers.bn1_num_batches_tracked.add_(1)
     native_batch_norm = aten.native_batch_norm(
-        x_2, bn1_weight, bn1_bias, bn1_running_mean, bn1_running_var, True, 0.1, 1e-05
+        x_2,
+        weights.bn1_weight,
+        weights.bn1_bias,
+        buffers.bn1_running_mean,
+        buffers.bn1_running_var,
+        True,
+        0.1,
+        1e-05,
     )[
         0
     ]  # f32[64, 32, 32, 32]
@@ -110,15 +109,17 @@ def conv1_relu_forward(
     return out
 
 
-def conv1_relu_recompute(x, conv1_weight, bn1_weight, bn1_bias):
+def conv1_relu_recompute(x, weights):
     """Part of the forward again of conv1..relu."""
     # x = self.conv1(x)
     x_2 = aten.convolution(
-        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     # x = self.bn1(x)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(x_2, bn1_weight, bn1_bias, None, None, True, 0.1, 1e-05)
+        aten.native_batch_norm(
+            x_2, weights.bn1_weight, weights.bn1_bias, None, None, True, 0.1, 1e-05
+        )
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # x = self.relu(x)
     out = (
@@ -128,17 +129,10 @@ def conv1_relu_recompute(x, conv1_weight, bn1_weight, bn1_bias):
     return x_2, native_batch_norm_mean, native_batch_norm_rstd, out
 
 
-def conv1_relu_backward(
-    grad_out,
-    out,
-    x_2,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    bn1_weight,
-    x,
-    conv1_weight,
-):
+def conv1_relu_backward(taken, x, weights):
     """Gradients of conv1..relu."""
+    grad_out, out, x_2, native_batch_norm_mean, native_batch_norm_rstd = taken
+    taken.clear()
     # grad of x = self.relu(x)
     grad_native_batch_norm = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -148,7 +142,7 @@ def conv1_relu_backward(
     grad_x_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
         grad_native_batch_norm,
         x_2,
-        bn1_weight,
+        weights.bn1_weight,
         None,
         None,
         native_batch_norm_mean,
@@ -162,7 +156,7 @@ def conv1_relu_backward(
     grad_conv1_weight = aten.convolution_backward(
         grad_x_2,
         x,
-        conv1_weight,
+        weights.conv1_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -181,30 +175,25 @@ def conv1_relu_backward(
 # ---- block: layer1.0 ----
 
 
-def basic_block_forward(
-    x,
-    conv1_weight,
-    bn1_num_batches_tracked,
-    bn1_weight,
-    bn1_bias,
-    bn1_running_mean,
-    bn1_running_var,
-    conv2_weight,
-    bn2_num_batches_tracked,
-    bn2_weight,
-    bn2_bias,
-    bn2_running_mean,
-    bn2_running_var,
-):
+def basic_block_forward(taken, weights, buffers):
     """Forward of BasicBlock."""
+    (x,) = taken
+    taken.clear()
     # out = self.conv1(x)
     out_2 = aten.convolution(
-        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
-    bn1_num_batches_tracked.add_(1)
+    buffers.bn1_num_batches_tracked.add_(1)
     native_batch_norm = aten.native_batch_norm(
-        out_2, bn1_weight, bn1_bias, bn1_running_mean, bn1_running_var, True, 0.1, 1e-05
+        out_2,
+        weights.bn1_weight,
+        weights.bn1_bias,
+        buffers.bn1_running_mean,
+        buffers.bn1_running_var,
+        True,
+        0.1,
+        1e-05,
     )[
         0
     ]  # f32[64, 32, 32, 32]
@@ -215,18 +204,18 @@ def basic_block_forward(
     del native_batch_norm
     # out = self.conv2(out)
     out_4 = aten.convolution(
-        out_3, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_3, weights.conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     del out_3
     # out = self.bn2(out)
-    bn2_num_batches_tracked.add_(1)
+    buffers.bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             out_4,
-            bn2_weight,
-            bn2_bias,
-            bn2_running_mean,
-            bn2_running_var,
+            weights.bn2_weight,
+            weights.bn2_bias,
+            buffers.bn2_running_mean,
+            buffers.bn2_running_var,
             True,
             0.1,
             1e-05,
@@ -244,30 +233,23 @@ def basic_block_forward(
     return out_2, native_batch_norm_mean_2, native_batch_norm_rstd_2, out
 
 
-def basic_block_forward_2(
-    x,
-    conv1_weight,
-    bn1_num_batches_tracked,
-    bn1_weight,
-    bn1_bias,
-    bn1_running_mean,
-    bn1_running_var,
-    conv2_weight,
-    bn2_num_batches_tracked,
-    bn2_weight,
-    bn2_bias,
-    bn2_running_mean,
-    bn2_running_var,
-):
+def basic_block_forward_2(x, weights, buffers):
     """Forward of BasicBlock."""
     # out = self.conv1(x)
     out_2 = aten.convolution(
-        x, conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
-    bn1_num_batches_tracked.add_(1)
+    buffers.bn1_num_batches_tracked.add_(1)
     native_batch_norm = aten.native_batch_norm(
-        out_2, bn1_weight, bn1_bias, bn1_running_mean, bn1_running_var, True, 0.1, 1e-05
+        out_2,
+        weights.bn1_weight,
+        weights.bn1_bias,
+        buffers.bn1_running_mean,
+        buffers.bn1_running_var,
+        True,
+        0.1,
+        1e-05,
     )[
         0
     ]  # f32[64, 32, 32, 32]
@@ -278,18 +260,18 @@ def basic_block_forward_2(
     del native_batch_norm
     # out = self.conv2(out)
     out_4 = aten.convolution(
-        out_3, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_3, weights.conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32]
     del out_3
     # out = self.bn2(out)
-    bn2_num_batches_tracked.add_(1)
+    buffers.bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             out_4,
-            bn2_weight,
-            bn2_bias,
-            bn2_running_mean,
-            bn2_running_var,
+            weights.bn2_weight,
+            weights.bn2_bias,
+            buffers.bn2_running_mean,
+            buffers.bn2_running_var,
             True,
             0.1,
             1e-05,
@@ -306,20 +288,10 @@ def basic_block_forward_2(
     return out_2, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2, out
 
 
-def basic_block_backward(
-    grad_out,
-    out,
-    out_2,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    x,
-    bn1_weight,
-    bn1_bias,
-    conv2_weight,
-    bn2_weight,
-    conv1_weight,
-):
+def basic_block_backward(taken, x, weights):
     """Gradients of BasicBlock."""
+    grad_out, out, out_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = taken
+    taken.clear()
     # grad of return self.relu(out)
     grad_out_5 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -328,7 +300,7 @@ def basic_block_backward(
     # out = self.bn1(out)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
-            out_2, bn1_weight, bn1_bias, None, None, True, 0.1, 1e-05
+            out_2, weights.bn1_weight, weights.bn1_bias, None, None, True, 0.1, 1e-05
         )
     )  # f32[64, 32, 32, 32], f32[32], f32[32], recompute
     # out = self.relu(out)
@@ -338,13 +310,13 @@ def basic_block_backward(
     del native_batch_norm
     # out = self.conv2(out)
     out_4 = aten.convolution(
-        out_3, conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_3, weights.conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 32, 32, 32], recompute
     # grad of out = self.bn2(out)
     grad_out_4, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
         grad_out_5,
         out_4,
-        bn2_weight,
+        weights.bn2_weight,
         None,
         None,
         native_batch_norm_mean_2,
@@ -358,7 +330,7 @@ def basic_block_backward(
     grad_out_3, grad_conv2_weight, _ = aten.convolution_backward(
         grad_out_4,
         out_3,
-        conv2_weight,
+        weights.conv2_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -378,7 +350,7 @@ def basic_block_backward(
     grad_out_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
         grad_native_batch_norm,
         out_2,
-        bn1_weight,
+        weights.bn1_weight,
         None,
         None,
         native_batch_norm_mean,
@@ -392,7 +364,7 @@ def basic_block_backward(
     grad_x_2, grad_conv1_weight, _ = aten.convolution_backward(
         grad_out_2,
         x,
-        conv1_weight,
+        weights.conv1_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -416,21 +388,12 @@ def basic_block_backward(
     )
 
 
-def basic_block_backward_2(
-    grad_out,
-    out,
-    out_4,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    out_2,
-    x,
-    bn2_weight,
-    bn1_weight,
-    bn1_bias,
-    conv2_weight,
-    conv1_weight,
-):
+def basic_block_backward_2(taken, x, weights):
     """Gradients of BasicBlock."""
+    grad_out, out, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2, out_2 = (
+        taken
+    )
+    taken.clear()
     # grad of return self.relu(out)
     grad_out_5 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -440,7 +403,7 @@ def basic_block_backward_2(
     grad_out_4, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
         grad_out_5,
         out_4,
-        bn2_weight,
+        weights.bn2_weight,
         None,
         None,
         native_batch_norm_mean_2,
@@ -453,7 +416,7 @@ def basic_block_backward_2(
     # out = self.bn1(out)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
-            out_2, bn1_weight, bn1_bias, None, None, True, 0.1, 1e-05
+            out_2, weights.bn1_weight, weights.bn1_bias, None, None, True, 0.1, 1e-05
         )
     )  # f32[64, 32, 32, 32], f32[32], f32[32], recompute
     # out = self.relu(out)
@@ -465,7 +428,7 @@ def basic_block_backward_2(
     grad_out_3, grad_conv2_weight, _ = aten.convolution_backward(
         grad_out_4,
         out_3,
-        conv2_weight,
+        weights.conv2_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -485,7 +448,7 @@ def basic_block_backward_2(
     grad_out_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
         grad_native_batch_norm,
         out_2,
-        bn1_weight,
+        weights.bn1_weight,
         None,
         None,
         native_batch_norm_mean,
@@ -499,7 +462,7 @@ def basic_block_backward_2(
     grad_x_2, grad_conv1_weight, _ = aten.convolution_backward(
         grad_out_2,
         x,
-        conv1_weight,
+        weights.conv1_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -526,52 +489,20 @@ def basic_block_backward_2(
 # ---- block: layer2 ----
 
 
-def layer2_forward(
-    x,
-    layer_0_conv1_weight,
-    layer_0_bn1_num_batches_tracked,
-    layer_0_bn1_weight,
-    layer_0_bn1_bias,
-    layer_0_bn1_running_mean,
-    layer_0_bn1_running_var,
-    layer_0_conv2_weight,
-    layer_0_bn2_num_batches_tracked,
-    layer_0_bn2_weight,
-    layer_0_bn2_bias,
-    layer_0_bn2_running_mean,
-    layer_0_bn2_running_var,
-    layer_0_downsample_0_weight,
-    layer_0_downsample_1_num_batches_tracked,
-    layer_0_downsample_1_weight,
-    layer_0_downsample_1_bias,
-    layer_0_downsample_1_running_mean,
-    layer_0_downsample_1_running_var,
-    layer_1_conv1_weight,
-    layer_1_bn1_num_batches_tracked,
-    layer_1_bn1_weight,
-    layer_1_bn1_bias,
-    layer_1_bn1_running_mean,
-    layer_1_bn1_running_var,
-    layer_1_conv2_weight,
-    layer_1_bn2_num_batches_tracked,
-    layer_1_bn2_weight,
-    layer_1_bn2_bias,
-    layer_1_bn2_running_mean,
-    layer_1_bn2_running_var,
-):
+def layer2_forward(x, weights, buffers):
     """Forward of layer2."""
     # out = self.conv1(x)
     out_2 = aten.convolution(
-        x, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16]
     # out = self.bn1(out)
-    layer_0_bn1_num_batches_tracked.add_(1)
+    buffers.layer_0_bn1_num_batches_tracked.add_(1)
     native_batch_norm = aten.native_batch_norm(
         out_2,
-        layer_0_bn1_weight,
-        layer_0_bn1_bias,
-        layer_0_bn1_running_mean,
-        layer_0_bn1_running_var,
+        weights.layer_0_bn1_weight,
+        weights.layer_0_bn1_bias,
+        buffers.layer_0_bn1_running_mean,
+        buffers.layer_0_bn1_running_var,
         True,
         0.1,
         1e-05,
@@ -586,18 +517,26 @@ def layer2_forward(
     del native_batch_norm
     # out = self.conv2(out)
     out_4 = aten.convolution(
-        out_3, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_3,
+        weights.layer_0_conv2_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 64, 16, 16]
     del out_3
     # out = self.bn2(out)
-    layer_0_bn2_num_batches_tracked.add_(1)
+    buffers.layer_0_bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             out_4,
-            layer_0_bn2_weight,
-            layer_0_bn2_bias,
-            layer_0_bn2_running_mean,
-            layer_0_bn2_running_var,
+            weights.layer_0_bn2_weight,
+            weights.layer_0_bn2_bias,
+            buffers.layer_0_bn2_running_mean,
+            buffers.layer_0_bn2_running_var,
             True,
             0.1,
             1e-05,
@@ -605,16 +544,24 @@ def layer2_forward(
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     # identity = self.downsample(x)
     identity = aten.convolution(
-        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+        x,
+        weights.layer_0_downsample_0_weight,
+        None,
+        [2, 2],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 64, 16, 16]
-    layer_0_downsample_1_num_batches_tracked.add_(1)
+    buffers.layer_0_downsample_1_num_batches_tracked.add_(1)
     native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
         aten.native_batch_norm(
             identity,
-            layer_0_downsample_1_weight,
-            layer_0_downsample_1_bias,
-            layer_0_downsample_1_running_mean,
-            layer_0_downsample_1_running_var,
+            weights.layer_0_downsample_1_weight,
+            weights.layer_0_downsample_1_bias,
+            buffers.layer_0_downsample_1_running_mean,
+            buffers.layer_0_downsample_1_running_var,
             True,
             0.1,
             1e-05,
@@ -631,16 +578,24 @@ def layer2_forward(
     del out_5
     # out = self.conv1(x)
     out_6 = aten.convolution(
-        relu, layer_1_conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        relu,
+        weights.layer_1_conv1_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 64, 16, 16]
     # out = self.bn1(out)
-    layer_1_bn1_num_batches_tracked.add_(1)
+    buffers.layer_1_bn1_num_batches_tracked.add_(1)
     native_batch_norm_4 = aten.native_batch_norm(
         out_6,
-        layer_1_bn1_weight,
-        layer_1_bn1_bias,
-        layer_1_bn1_running_mean,
-        layer_1_bn1_running_var,
+        weights.layer_1_bn1_weight,
+        weights.layer_1_bn1_bias,
+        buffers.layer_1_bn1_running_mean,
+        buffers.layer_1_bn1_running_var,
         True,
         0.1,
         1e-05,
@@ -654,18 +609,26 @@ def layer2_forward(
     del native_batch_norm_4
     # out = self.conv2(out)
     out_8 = aten.convolution(
-        out_7, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_7,
+        weights.layer_1_conv2_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 64, 16, 16]
     del out_7
     # out = self.bn2(out)
-    layer_1_bn2_num_batches_tracked.add_(1)
+    buffers.layer_1_bn2_num_batches_tracked.add_(1)
     native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
         aten.native_batch_norm(
             out_8,
-            layer_1_bn2_weight,
-            layer_1_bn2_bias,
-            layer_1_bn2_running_mean,
-            layer_1_bn2_running_var,
+            weights.layer_1_bn2_weight,
+            weights.layer_1_bn2_bias,
+            buffers.layer_1_bn2_running_mean,
+            buffers.layer_1_bn2_running_var,
             True,
             0.1,
             1e-05,
@@ -694,34 +657,23 @@ def layer2_forward(
     )
 
 
-def layer2_backward(
-    grad_out,
-    out,
-    out_8,
-    native_batch_norm_mean_5,
-    native_batch_norm_rstd_5,
-    out_6,
-    relu,
-    native_batch_norm_mean_3,
-    native_batch_norm_rstd_3,
-    out_4,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    x,
-    layer_1_bn2_weight,
-    layer_1_bn1_weight,
-    layer_1_bn1_bias,
-    layer_1_conv2_weight,
-    layer_0_downsample_0_weight,
-    layer_1_conv1_weight,
-    layer_0_downsample_1_weight,
-    layer_0_bn2_weight,
-    layer_0_conv1_weight,
-    layer_0_bn1_weight,
-    layer_0_bn1_bias,
-    layer_0_conv2_weight,
-):
+def layer2_backward(taken, x, weights):
     """Gradients of layer2."""
+    (
+        grad_out,
+        out,
+        out_8,
+        native_batch_norm_mean_5,
+        native_batch_norm_rstd_5,
+        out_6,
+        relu,
+        native_batch_norm_mean_3,
+        native_batch_norm_rstd_3,
+        out_4,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+    ) = taken
+    taken.clear()
     # grad of return self.relu(out)
     grad_out_9 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -732,7 +684,7 @@ def layer2_backward(
         aten.native_batch_norm_backward(
             grad_out_9,
             out_8,
-            layer_1_bn2_weight,
+            weights.layer_1_bn2_weight,
             None,
             None,
             native_batch_norm_mean_5,
@@ -746,7 +698,14 @@ def layer2_backward(
     # out = self.bn1(out)
     native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
         aten.native_batch_norm(
-            out_6, layer_1_bn1_weight, layer_1_bn1_bias, None, None, True, 0.1, 1e-05
+            out_6,
+            weights.layer_1_bn1_weight,
+            weights.layer_1_bn1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64], recompute
     # out = self.relu(out)
@@ -758,7 +717,7 @@ def layer2_backward(
     grad_out_7, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
         grad_out_8,
         out_7,
-        layer_1_conv2_weight,
+        weights.layer_1_conv2_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -779,7 +738,7 @@ def layer2_backward(
         aten.native_batch_norm_backward(
             grad_native_batch_norm_4,
             out_6,
-            layer_1_bn1_weight,
+            weights.layer_1_bn1_weight,
             None,
             None,
             native_batch_norm_mean_4,
@@ -797,13 +756,21 @@ def layer2_backward(
     )
     # identity = self.downsample(x)
     identity = aten.convolution(
-        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+        x,
+        weights.layer_0_downsample_0_weight,
+        None,
+        [2, 2],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 64, 16, 16], recompute
     # grad of out = self.conv1(x)
     grad_relu, grad_layer_1_conv1_weight, _ = aten.convolution_backward(
         grad_out_6,
         relu,
-        layer_1_conv1_weight,
+        weights.layer_1_conv1_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -828,7 +795,7 @@ def layer2_backward(
         aten.native_batch_norm_backward(
             grad_out_5,
             identity,
-            layer_0_downsample_1_weight,
+            weights.layer_0_downsample_1_weight,
             None,
             None,
             native_batch_norm_mean_3,
@@ -842,7 +809,7 @@ def layer2_backward(
     grad_x_2, grad_layer_0_downsample_0_weight, _ = aten.convolution_backward(
         grad_identity,
         x,
-        layer_0_downsample_0_weight,
+        weights.layer_0_downsample_0_weight,
         [0],
         [2, 2],
         [0, 0],
@@ -858,7 +825,7 @@ def layer2_backward(
         aten.native_batch_norm_backward(
             grad_out_5,
             out_4,
-            layer_0_bn2_weight,
+            weights.layer_0_bn2_weight,
             None,
             None,
             native_batch_norm_mean_2,
@@ -871,12 +838,19 @@ def layer2_backward(
     del grad_out_5, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
     # out = self.conv1(x)
     out_2 = aten.convolution(
-        x, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 64, 16, 16], recompute
     # out = self.bn1(out)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
-            out_2, layer_0_bn1_weight, layer_0_bn1_bias, None, None, True, 0.1, 1e-05
+            out_2,
+            weights.layer_0_bn1_weight,
+            weights.layer_0_bn1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64], recompute
     # out = self.relu(out)
@@ -888,7 +862,7 @@ def layer2_backward(
     grad_out_3, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
         grad_out_4,
         out_3,
-        layer_0_conv2_weight,
+        weights.layer_0_conv2_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -909,7 +883,7 @@ def layer2_backward(
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
             out_2,
-            layer_0_bn1_weight,
+            weights.layer_0_bn1_weight,
             None,
             None,
             native_batch_norm_mean,
@@ -924,7 +898,7 @@ def layer2_backward(
     grad_x_3, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
         grad_out_2,
         x,
-        layer_0_conv1_weight,
+        weights.layer_0_conv1_weight,
         [0],
         [2, 2],
         [1, 1],
@@ -960,53 +934,21 @@ def layer2_backward(
 # ---- block: layer3 ----
 
 
-def layer3_forward(
-    x,
-    layer_0_conv1_weight,
-    layer_0_bn1_num_batches_tracked,
-    layer_0_bn1_weight,
-    layer_0_bn1_bias,
-    layer_0_bn1_running_mean,
-    layer_0_bn1_running_var,
-    layer_0_conv2_weight,
-    layer_0_bn2_num_batches_tracked,
-    layer_0_bn2_weight,
-    layer_0_bn2_bias,
-    layer_0_bn2_running_mean,
-    layer_0_bn2_running_var,
-    layer_0_downsample_0_weight,
-    layer_0_downsample_1_num_batches_tracked,
-    layer_0_downsample_1_weight,
-    layer_0_downsample_1_bias,
-    layer_0_downsample_1_running_mean,
-    layer_0_downsample_1_running_var,
-    layer_1_conv1_weight,
-    layer_1_bn1_num_batches_tracked,
-    layer_1_bn1_weight,
-    layer_1_bn1_bias,
-    layer_1_bn1_running_mean,
-    layer_1_bn1_running_var,
-    layer_1_conv2_weight,
-    layer_1_bn2_num_batches_tracked,
-    layer_1_bn2_weight,
-    layer_1_bn2_bias,
-    layer_1_bn2_running_mean,
-    layer_1_bn2_running_var,
-):
+def layer3_forward(x, weights, buffers):
     """Forward of layer3."""
     # out = self.conv1(x)
     out_2 = aten.convolution(
-        x, layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[64, 128, 8, 8]
     # out = self.bn1(out)
-    layer_0_bn1_num_batches_tracked.add_(1)
+    buffers.layer_0_bn1_num_batches_tracked.add_(1)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
             out_2,
-            layer_0_bn1_weight,
-            layer_0_bn1_bias,
-            layer_0_bn1_running_mean,
-            layer_0_bn1_running_var,
+            weights.layer_0_bn1_weight,
+            weights.layer_0_bn1_bias,
+            buffers.layer_0_bn1_running_mean,
+            buffers.layer_0_bn1_running_var,
             True,
             0.1,
             1e-05,
@@ -1019,17 +961,25 @@ def layer3_forward(
     del native_batch_norm
     # out = self.conv2(out)
     out_4 = aten.convolution(
-        out_3, layer_0_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_3,
+        weights.layer_0_conv2_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 128, 8, 8]
     # out = self.bn2(out)
-    layer_0_bn2_num_batches_tracked.add_(1)
+    buffers.layer_0_bn2_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             out_4,
-            layer_0_bn2_weight,
-            layer_0_bn2_bias,
-            layer_0_bn2_running_mean,
-            layer_0_bn2_running_var,
+            weights.layer_0_bn2_weight,
+            weights.layer_0_bn2_bias,
+            buffers.layer_0_bn2_running_mean,
+            buffers.layer_0_bn2_running_var,
             True,
             0.1,
             1e-05,
@@ -1037,16 +987,24 @@ def layer3_forward(
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # identity = self.downsample(x)
     identity = aten.convolution(
-        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+        x,
+        weights.layer_0_downsample_0_weight,
+        None,
+        [2, 2],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 128, 8, 8]
-    layer_0_downsample_1_num_batches_tracked.add_(1)
+    buffers.layer_0_downsample_1_num_batches_tracked.add_(1)
     native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
         aten.native_batch_norm(
             identity,
-            layer_0_downsample_1_weight,
-            layer_0_downsample_1_bias,
-            layer_0_downsample_1_running_mean,
-            layer_0_downsample_1_running_var,
+            weights.layer_0_downsample_1_weight,
+            weights.layer_0_downsample_1_bias,
+            buffers.layer_0_downsample_1_running_mean,
+            buffers.layer_0_downsample_1_running_var,
             True,
             0.1,
             1e-05,
@@ -1063,17 +1021,25 @@ def layer3_forward(
     del out_5
     # out = self.conv1(x)
     out_6 = aten.convolution(
-        relu, layer_1_conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        relu,
+        weights.layer_1_conv1_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 128, 8, 8]
     # out = self.bn1(out)
-    layer_1_bn1_num_batches_tracked.add_(1)
+    buffers.layer_1_bn1_num_batches_tracked.add_(1)
     native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
         aten.native_batch_norm(
             out_6,
-            layer_1_bn1_weight,
-            layer_1_bn1_bias,
-            layer_1_bn1_running_mean,
-            layer_1_bn1_running_var,
+            weights.layer_1_bn1_weight,
+            weights.layer_1_bn1_bias,
+            buffers.layer_1_bn1_running_mean,
+            buffers.layer_1_bn1_running_var,
             True,
             0.1,
             1e-05,
@@ -1086,17 +1052,25 @@ def layer3_forward(
     del native_batch_norm_4
     # out = self.conv2(out)
     out_8 = aten.convolution(
-        out_7, layer_1_conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        out_7,
+        weights.layer_1_conv2_weight,
+        None,
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 128, 8, 8]
     # out = self.bn2(out)
-    layer_1_bn2_num_batches_tracked.add_(1)
+    buffers.layer_1_bn2_num_batches_tracked.add_(1)
     native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
         aten.native_batch_norm(
             out_8,
-            layer_1_bn2_weight,
-            layer_1_bn2_bias,
-            layer_1_bn2_running_mean,
-            layer_1_bn2_running_var,
+            weights.layer_1_bn2_weight,
+            weights.layer_1_bn2_bias,
+            buffers.layer_1_bn2_running_mean,
+            buffers.layer_1_bn2_running_var,
             True,
             0.1,
             1e-05,
@@ -1132,39 +1106,30 @@ def layer3_forward(
     )
 
 
-def layer3_backward(
-    grad_out,
-    out,
-    out_8,
-    native_batch_norm_mean_5,
-    native_batch_norm_rstd_5,
-    out_7,
-    out_6,
-    native_batch_norm_mean_4,
-    native_batch_norm_rstd_4,
-    relu,
-    native_batch_norm_mean_3,
-    native_batch_norm_rstd_3,
-    out_4,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    out_3,
-    out_2,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    x,
-    layer_1_bn2_weight,
-    layer_1_conv2_weight,
-    layer_1_bn1_weight,
-    layer_0_downsample_0_weight,
-    layer_1_conv1_weight,
-    layer_0_downsample_1_weight,
-    layer_0_bn2_weight,
-    layer_0_conv2_weight,
-    layer_0_bn1_weight,
-    layer_0_conv1_weight,
-):
+def layer3_backward(taken, x, weights):
     """Gradients of layer3."""
+    (
+        grad_out,
+        out,
+        out_8,
+        native_batch_norm_mean_5,
+        native_batch_norm_rstd_5,
+        out_7,
+        out_6,
+        native_batch_norm_mean_4,
+        native_batch_norm_rstd_4,
+        relu,
+        native_batch_norm_mean_3,
+        native_batch_norm_rstd_3,
+        out_4,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+        out_3,
+        out_2,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
+    ) = taken
+    taken.clear()
     # grad of return self.relu(out)
     grad_out_9 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -1175,7 +1140,7 @@ def layer3_backward(
         aten.native_batch_norm_backward(
             grad_out_9,
             out_8,
-            layer_1_bn2_weight,
+            weights.layer_1_bn2_weight,
             None,
             None,
             native_batch_norm_mean_5,
@@ -1190,7 +1155,7 @@ def layer3_backward(
     grad_out_7, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
         grad_out_8,
         out_7,
-        layer_1_conv2_weight,
+        weights.layer_1_conv2_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1211,7 +1176,7 @@ def layer3_backward(
         aten.native_batch_norm_backward(
             grad_native_batch_norm_4,
             out_6,
-            layer_1_bn1_weight,
+            weights.layer_1_bn1_weight,
             None,
             None,
             native_batch_norm_mean_4,
@@ -1229,13 +1194,21 @@ def layer3_backward(
     )
     # identity = self.downsample(x)
     identity = aten.convolution(
-        x, layer_0_downsample_0_weight, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1
+        x,
+        weights.layer_0_downsample_0_weight,
+        None,
+        [2, 2],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[64, 128, 8, 8], recompute
     # grad of out = self.conv1(x)
     grad_relu, grad_layer_1_conv1_weight, _ = aten.convolution_backward(
         grad_out_6,
         relu,
-        layer_1_conv1_weight,
+        weights.layer_1_conv1_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1260,7 +1233,7 @@ def layer3_backward(
         aten.native_batch_norm_backward(
             grad_out_5,
             identity,
-            layer_0_downsample_1_weight,
+            weights.layer_0_downsample_1_weight,
             None,
             None,
             native_batch_norm_mean_3,
@@ -1274,7 +1247,7 @@ def layer3_backward(
     grad_x_2, grad_layer_0_downsample_0_weight, _ = aten.convolution_backward(
         grad_identity,
         x,
-        layer_0_downsample_0_weight,
+        weights.layer_0_downsample_0_weight,
         [0],
         [2, 2],
         [0, 0],
@@ -1290,7 +1263,7 @@ def layer3_backward(
         aten.native_batch_norm_backward(
             grad_out_5,
             out_4,
-            layer_0_bn2_weight,
+            weights.layer_0_bn2_weight,
             None,
             None,
             native_batch_norm_mean_2,
@@ -1305,7 +1278,7 @@ def layer3_backward(
     grad_out_3, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
         grad_out_4,
         out_3,
-        layer_0_conv2_weight,
+        weights.layer_0_conv2_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1326,7 +1299,7 @@ def layer3_backward(
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
             out_2,
-            layer_0_bn1_weight,
+            weights.layer_0_bn1_weight,
             None,
             None,
             native_batch_norm_mean,
@@ -1341,7 +1314,7 @@ def layer3_backward(
     grad_x_3, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
         grad_out_2,
         x,
-        layer_0_conv1_weight,
+        weights.layer_0_conv1_weight,
         [0],
         [2, 2],
         [1, 1],
@@ -1377,19 +1350,23 @@ def layer3_backward(
 # ---- block: avgpool..fc ----
 
 
-def avgpool_fc_forward(x, fc_bias, fc_weight):
+def avgpool_fc_forward(x, weights):
     """Forward of avgpool..fc."""
     # x = self.avgpool(x)
     x_2 = aten.mean.dim(x, [-1, -2], True)  # f32[64, 128, 1, 1]
     # return self.fc(x)
-    fc = torch.addmm(fc_bias, x_2.view([64, 128]), fc_weight.t())  # f32[64, 10]
+    fc = torch.addmm(
+        weights.fc_bias, x_2.view([64, 128]), weights.fc_weight.t()
+    )  # f32[64, 10]
     return x_2, fc
 
 
-def avgpool_fc_backward(x_2, tangents_1, fc_weight):
+def avgpool_fc_backward(taken, tangents_1, weights):
     """Gradients of avgpool..fc."""
+    (x_2,) = taken
+    taken.clear()
     # grad of return self.fc(x)
-    grad_x_3 = torch.mm(tangents_1, fc_weight)  # f32[64, 128]
+    grad_x_3 = torch.mm(tangents_1, weights.fc_weight)  # f32[64, 128]
     grad_fc_weight = torch.mm(tangents_1.t(), x_2.view([64, 128]))  # f32[10, 128]
     del x_2
     grad_sum = aten.sum.dim_IntList(tangents_1, [0], True)  # f32[1, 10]
@@ -1687,15 +1664,7 @@ class Conv1ReluStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         live["weights", i] = weights
-        live["x", i + 1] = conv1_relu_forward(
-            live["x"],
-            weights.conv1_weight,
-            buffers.bn1_num_batches_tracked,
-            weights.bn1_weight,
-            weights.bn1_bias,
-            buffers.bn1_running_mean,
-            buffers.bn1_running_var,
-        )
+        live["x", i + 1] = conv1_relu_forward(live["x"], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -1704,14 +1673,15 @@ class Conv1ReluStep(torch.autograd.Function):
         weights = Conv1ReluWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
         grad_conv1_weight, grad_bn1_weight, grad_bn1_bias = conv1_relu_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("x_2", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
-            weights.bn1_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("x_2", i)),
+                live.take(("native_batch_norm_mean", i)),
+                live.take(("native_batch_norm_rstd", i)),
+            ],
             live["x"],
-            weights.conv1_weight,
+            weights,
         )
         return (
             token,
@@ -1737,21 +1707,7 @@ class BasicBlockStep(torch.autograd.Function):
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
-        ) = basic_block_forward(
-            live.take(("x", i)),
-            weights.conv1_weight,
-            buffers.bn1_num_batches_tracked,
-            weights.bn1_weight,
-            weights.bn1_bias,
-            buffers.bn1_running_mean,
-            buffers.bn1_running_var,
-            weights.conv2_weight,
-            buffers.bn2_num_batches_tracked,
-            weights.bn2_weight,
-            weights.bn2_bias,
-            buffers.bn2_running_mean,
-            buffers.bn2_running_var,
-        )
+        ) = basic_block_forward([live.take(("x", i))], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -1765,12 +1721,7 @@ class BasicBlockStep(torch.autograd.Function):
             live["native_batch_norm_mean", i - 1],
             live["native_batch_norm_rstd", i - 1],
             live["x", i],
-        ) = conv1_relu_recompute(
-            live["x"],
-            weights_1_before.conv1_weight,
-            weights_1_before.bn1_weight,
-            weights_1_before.bn1_bias,
-        )
+        ) = conv1_relu_recompute(live["x"], weights_1_before)
         (
             live["grad_x", i],
             grad_conv1_weight,
@@ -1780,17 +1731,15 @@ class BasicBlockStep(torch.autograd.Function):
             grad_bn2_weight,
             grad_bn2_bias,
         ) = basic_block_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("out_2", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("out_2", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+            ],
             live["x", i],
-            weights.bn1_weight,
-            weights.bn1_bias,
-            weights.conv2_weight,
-            weights.bn2_weight,
-            weights.conv1_weight,
+            weights,
         )
         return (
             token,
@@ -1820,21 +1769,7 @@ class BasicBlockStep_2(torch.autograd.Function):
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
-        ) = basic_block_forward_2(
-            live["x", i],
-            weights.conv1_weight,
-            buffers.bn1_num_batches_tracked,
-            weights.bn1_weight,
-            weights.bn1_bias,
-            buffers.bn1_running_mean,
-            buffers.bn1_running_var,
-            weights.conv2_weight,
-            buffers.bn2_num_batches_tracked,
-            weights.bn2_weight,
-            weights.bn2_bias,
-            buffers.bn2_running_mean,
-            buffers.bn2_running_var,
-        )
+        ) = basic_block_forward_2(live["x", i], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -1851,18 +1786,16 @@ class BasicBlockStep_2(torch.autograd.Function):
             grad_bn2_weight,
             grad_bn2_bias,
         ) = basic_block_backward_2(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("out_4", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("out_2", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("out_4", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+                live.take(("out_2", i)),
+            ],
             live["x", i],
-            weights.bn2_weight,
-            weights.bn1_weight,
-            weights.bn1_bias,
-            weights.conv2_weight,
-            weights.conv1_weight,
+            weights,
         )
         return (
             token,
@@ -1898,39 +1831,7 @@ class Layer2Step(torch.autograd.Function):
             live["native_batch_norm_mean_5", i],
             live["native_batch_norm_rstd_5", i],
             live["x", i + 1],
-        ) = layer2_forward(
-            live["x", i],
-            weights.layer_0_conv1_weight,
-            buffers.layer_0_bn1_num_batches_tracked,
-            weights.layer_0_bn1_weight,
-            weights.layer_0_bn1_bias,
-            buffers.layer_0_bn1_running_mean,
-            buffers.layer_0_bn1_running_var,
-            weights.layer_0_conv2_weight,
-            buffers.layer_0_bn2_num_batches_tracked,
-            weights.layer_0_bn2_weight,
-            weights.layer_0_bn2_bias,
-            buffers.layer_0_bn2_running_mean,
-            buffers.layer_0_bn2_running_var,
-            weights.layer_0_downsample_0_weight,
-            buffers.layer_0_downsample_1_num_batches_tracked,
-            weights.layer_0_downsample_1_weight,
-            weights.layer_0_downsample_1_bias,
-            buffers.layer_0_downsample_1_running_mean,
-            buffers.layer_0_downsample_1_running_var,
-            weights.layer_1_conv1_weight,
-            buffers.layer_1_bn1_num_batches_tracked,
-            weights.layer_1_bn1_weight,
-            weights.layer_1_bn1_bias,
-            buffers.layer_1_bn1_running_mean,
-            buffers.layer_1_bn1_running_var,
-            weights.layer_1_conv2_weight,
-            buffers.layer_1_bn2_num_batches_tracked,
-            weights.layer_1_bn2_weight,
-            weights.layer_1_bn2_bias,
-            buffers.layer_1_bn2_running_mean,
-            buffers.layer_1_bn2_running_var,
-        )
+        ) = layer2_forward(live["x", i], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -1956,31 +1857,22 @@ class Layer2Step(torch.autograd.Function):
             grad_layer_1_bn2_weight,
             grad_layer_1_bn2_bias,
         ) = layer2_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("out_8", i)),
-            live.take(("native_batch_norm_mean_5", i)),
-            live.take(("native_batch_norm_rstd_5", i)),
-            live.take(("out_6", i)),
-            live.take(("relu", i)),
-            live.take(("native_batch_norm_mean_3", i)),
-            live.take(("native_batch_norm_rstd_3", i)),
-            live.take(("out_4", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("out_8", i)),
+                live.take(("native_batch_norm_mean_5", i)),
+                live.take(("native_batch_norm_rstd_5", i)),
+                live.take(("out_6", i)),
+                live.take(("relu", i)),
+                live.take(("native_batch_norm_mean_3", i)),
+                live.take(("native_batch_norm_rstd_3", i)),
+                live.take(("out_4", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+            ],
             live["x", i],
-            weights.layer_1_bn2_weight,
-            weights.layer_1_bn1_weight,
-            weights.layer_1_bn1_bias,
-            weights.layer_1_conv2_weight,
-            weights.layer_0_downsample_0_weight,
-            weights.layer_1_conv1_weight,
-            weights.layer_0_downsample_1_weight,
-            weights.layer_0_bn2_weight,
-            weights.layer_0_conv1_weight,
-            weights.layer_0_bn1_weight,
-            weights.layer_0_bn1_bias,
-            weights.layer_0_conv2_weight,
+            weights,
         )
         return (
             token,
@@ -2032,39 +1924,7 @@ class Layer3Step(torch.autograd.Function):
             live["native_batch_norm_mean_5", i],
             live["native_batch_norm_rstd_5", i],
             live["x", i + 1],
-        ) = layer3_forward(
-            live["x", i],
-            weights.layer_0_conv1_weight,
-            buffers.layer_0_bn1_num_batches_tracked,
-            weights.layer_0_bn1_weight,
-            weights.layer_0_bn1_bias,
-            buffers.layer_0_bn1_running_mean,
-            buffers.layer_0_bn1_running_var,
-            weights.layer_0_conv2_weight,
-            buffers.layer_0_bn2_num_batches_tracked,
-            weights.layer_0_bn2_weight,
-            weights.layer_0_bn2_bias,
-            buffers.layer_0_bn2_running_mean,
-            buffers.layer_0_bn2_running_var,
-            weights.layer_0_downsample_0_weight,
-            buffers.layer_0_downsample_1_num_batches_tracked,
-            weights.layer_0_downsample_1_weight,
-            weights.layer_0_downsample_1_bias,
-            buffers.layer_0_downsample_1_running_mean,
-            buffers.layer_0_downsample_1_running_var,
-            weights.layer_1_conv1_weight,
-            buffers.layer_1_bn1_num_batches_tracked,
-            weights.layer_1_bn1_weight,
-            weights.layer_1_bn1_bias,
-            buffers.layer_1_bn1_running_mean,
-            buffers.layer_1_bn1_running_var,
-            weights.layer_1_conv2_weight,
-            buffers.layer_1_bn2_num_batches_tracked,
-            weights.layer_1_bn2_weight,
-            weights.layer_1_bn2_bias,
-            buffers.layer_1_bn2_running_mean,
-            buffers.layer_1_bn2_running_var,
-        )
+        ) = layer3_forward(live["x", i], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2090,36 +1950,29 @@ class Layer3Step(torch.autograd.Function):
             grad_layer_1_bn2_weight,
             grad_layer_1_bn2_bias,
         ) = layer3_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("out_8", i)),
-            live.take(("native_batch_norm_mean_5", i)),
-            live.take(("native_batch_norm_rstd_5", i)),
-            live.take(("out_7", i)),
-            live.take(("out_6", i)),
-            live.take(("native_batch_norm_mean_4", i)),
-            live.take(("native_batch_norm_rstd_4", i)),
-            live.take(("relu", i)),
-            live.take(("native_batch_norm_mean_3", i)),
-            live.take(("native_batch_norm_rstd_3", i)),
-            live.take(("out_4", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("out_3", i)),
-            live.take(("out_2", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("out_8", i)),
+                live.take(("native_batch_norm_mean_5", i)),
+                live.take(("native_batch_norm_rstd_5", i)),
+                live.take(("out_7", i)),
+                live.take(("out_6", i)),
+                live.take(("native_batch_norm_mean_4", i)),
+                live.take(("native_batch_norm_rstd_4", i)),
+                live.take(("relu", i)),
+                live.take(("native_batch_norm_mean_3", i)),
+                live.take(("native_batch_norm_rstd_3", i)),
+                live.take(("out_4", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+                live.take(("out_3", i)),
+                live.take(("out_2", i)),
+                live.take(("native_batch_norm_mean", i)),
+                live.take(("native_batch_norm_rstd", i)),
+            ],
             live["x", i],
-            weights.layer_1_bn2_weight,
-            weights.layer_1_conv2_weight,
-            weights.layer_1_bn1_weight,
-            weights.layer_0_downsample_0_weight,
-            weights.layer_1_conv1_weight,
-            weights.layer_0_downsample_1_weight,
-            weights.layer_0_bn2_weight,
-            weights.layer_0_conv2_weight,
-            weights.layer_0_bn1_weight,
-            weights.layer_0_conv1_weight,
+            weights,
         )
         return (
             token,
@@ -2153,9 +2006,7 @@ class AvgpoolFcStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         ctx.set_materialize_grads(False)
-        live["x_2", i], fc = avgpool_fc_forward(
-            live["x", i], weights.fc_bias, weights.fc_weight
-        )
+        live["x_2", i], fc = avgpool_fc_forward(live["x", i], weights)
         return fc
 
     @staticmethod
@@ -2168,7 +2019,7 @@ class AvgpoolFcStep(torch.autograd.Function):
                 "no gradient arrived for fc, which this file was generated for"
             )
         live["grad_x", i], grad_fc_weight, grad_fc_bias = avgpool_fc_backward(
-            live.take(("x_2", i)), grad_fc, weights.fc_weight
+            [live.take(("x_2", i))], grad_fc, weights
         )
         return grad_fc.new_empty(0), None, None, grad_fc_bias, grad_fc_weight
 
@@ -2179,7 +2030,7 @@ def check_step(model, inputs):
         ("x", inputs["x"], (64, 3, 32, 32), torch.float32, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -2274,29 +2125,29 @@ class ResNet(nn.Module):
             token,
             live,
             1,
-            BasicBlockBuffers.of(self.layer1[0]),
-            *BasicBlockWeights.of(self.layer1[0]),
+            BasicBlockBuffers.of(self.get_submodule("layer1.0")),
+            *BasicBlockWeights.of(self.get_submodule("layer1.0")),
         )
         token = BasicBlockStep_2.apply(
             token,
             live,
             2,
-            BasicBlockBuffers.of(self.layer1[1]),
-            *BasicBlockWeights.of(self.layer1[1]),
+            BasicBlockBuffers.of(self.get_submodule("layer1.1")),
+            *BasicBlockWeights.of(self.get_submodule("layer1.1")),
         )
         token = Layer2Step.apply(
             token,
             live,
             3,
-            Layer2Buffers.of(self.layer2),
-            *Layer2Weights.of(self.layer2),
+            Layer2Buffers.of(self.get_submodule("layer2")),
+            *Layer2Weights.of(self.get_submodule("layer2")),
         )
         token = Layer3Step.apply(
             token,
             live,
             4,
-            Layer3Buffers.of(self.layer3),
-            *Layer3Weights.of(self.layer3),
+            Layer3Buffers.of(self.get_submodule("layer3")),
+            *Layer3Weights.of(self.get_submodule("layer3")),
         )
         fc = AvgpoolFcStep.apply(token, live, 5, *AvgpoolFcWeights.of(self))
         return fc

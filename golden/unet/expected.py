@@ -17,13 +17,14 @@
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
+import hashlib
+from typing import NamedTuple
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-import hashlib
-from typing import NamedTuple
 
 
 class DoubleConv(nn.Module):
@@ -88,33 +89,19 @@ aten = torch.ops.aten
 # ---- block: inc.double_conv ----
 
 
-def double_conv_forward(
-    image,
-    layer_0_weight,
-    layer_1_num_batches_tracked,
-    layer_1_weight,
-    layer_1_bias,
-    layer_1_running_mean,
-    layer_1_running_var,
-    layer_3_weight,
-    layer_4_num_batches_tracked,
-    layer_4_weight,
-    layer_4_bias,
-    layer_4_running_mean,
-    layer_4_running_var,
-):
+def double_conv_forward(image, weights, buffers):
     """Forward of inc.double_conv."""
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        image, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        image, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    layer_1_num_batches_tracked.add_(1)
+    buffers.layer_1_num_batches_tracked.add_(1)
     native_batch_norm = aten.native_batch_norm(
         layer_0,
-        layer_1_weight,
-        layer_1_bias,
-        layer_1_running_mean,
-        layer_1_running_var,
+        weights.layer_1_weight,
+        weights.layer_1_bias,
+        buffers.layer_1_running_mean,
+        buffers.layer_1_running_var,
         True,
         0.1,
         1e-05,
@@ -127,17 +114,17 @@ def double_conv_forward(
     )  # f32[8, 16, 128, 128], in place of native_batch_norm
     del native_batch_norm
     layer_3 = aten.convolution(
-        layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
     del layer_2
-    layer_4_num_batches_tracked.add_(1)
+    buffers.layer_4_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             layer_3,
-            layer_4_weight,
-            layer_4_bias,
-            layer_4_running_mean,
-            layer_4_running_var,
+            weights.layer_4_weight,
+            weights.layer_4_bias,
+            buffers.layer_4_running_mean,
+            buffers.layer_4_running_var,
             True,
             0.1,
             1e-05,
@@ -151,19 +138,10 @@ def double_conv_forward(
     return native_batch_norm_mean_2, native_batch_norm_rstd_2, out
 
 
-def double_conv_backward(
-    grad_out,
-    out,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    image,
-    layer_0_weight,
-    layer_1_weight,
-    layer_1_bias,
-    layer_3_weight,
-    layer_4_weight,
-):
+def double_conv_backward(taken, image, weights):
     """Gradients of inc.double_conv."""
+    grad_out, out, native_batch_norm_mean_2, native_batch_norm_rstd_2 = taken
+    taken.clear()
     # grad of return self.double_conv(x)
     grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -171,11 +149,18 @@ def double_conv_backward(
     del grad_out, out
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        image, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        image, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128], recompute
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
-            layer_0, layer_1_weight, layer_1_bias, None, None, True, 0.1, 1e-05
+            layer_0,
+            weights.layer_1_weight,
+            weights.layer_1_bias,
+            None,
+            None,
+            True,
+            0.1,
+            1e-05,
         )
     )  # f32[8, 16, 128, 128], f32[16], f32[16], recompute
     layer_2 = (
@@ -183,14 +168,14 @@ def double_conv_backward(
     )  # f32[8, 16, 128, 128], recompute, in place of native_batch_norm
     del native_batch_norm
     layer_3 = aten.convolution(
-        layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128], recompute
     # grad of return self.double_conv(x)
     grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm_2,
             layer_3,
-            layer_4_weight,
+            weights.layer_4_weight,
             None,
             None,
             native_batch_norm_mean_2,
@@ -209,7 +194,7 @@ def double_conv_backward(
     grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
         grad_layer_3,
         layer_2,
-        layer_3_weight,
+        weights.layer_3_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -228,7 +213,7 @@ def double_conv_backward(
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
             layer_0,
-            layer_1_weight,
+            weights.layer_1_weight,
             None,
             None,
             native_batch_norm_mean,
@@ -242,7 +227,7 @@ def double_conv_backward(
     grad_layer_0_weight = aten.convolution_backward(
         grad_layer_0,
         image,
-        layer_0_weight,
+        weights.layer_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -268,75 +253,7 @@ def double_conv_backward(
 # ---- block: down1.pool..up3 ----
 
 
-def pool_up3_forward(
-    x,
-    down1_conv_double_conv_0_weight,
-    down1_conv_double_conv_1_num_batches_tra,
-    down1_conv_double_conv_1_weight,
-    down1_conv_double_conv_1_bias,
-    down1_conv_double_conv_1_running_mean,
-    down1_conv_double_conv_1_running_var,
-    down1_conv_double_conv_3_weight,
-    down1_conv_double_conv_4_num_batches_tra,
-    down1_conv_double_conv_4_weight,
-    down1_conv_double_conv_4_bias,
-    down1_conv_double_conv_4_running_mean,
-    down1_conv_double_conv_4_running_var,
-    down2_conv_double_conv_0_weight,
-    down2_conv_double_conv_1_num_batches_tra,
-    down2_conv_double_conv_1_weight,
-    down2_conv_double_conv_1_bias,
-    down2_conv_double_conv_1_running_mean,
-    down2_conv_double_conv_1_running_var,
-    down2_conv_double_conv_3_weight,
-    down2_conv_double_conv_4_num_batches_tra,
-    down2_conv_double_conv_4_weight,
-    down2_conv_double_conv_4_bias,
-    down2_conv_double_conv_4_running_mean,
-    down2_conv_double_conv_4_running_var,
-    down3_conv_double_conv_0_weight,
-    down3_conv_double_conv_1_num_batches_tra,
-    down3_conv_double_conv_1_weight,
-    down3_conv_double_conv_1_bias,
-    down3_conv_double_conv_1_running_mean,
-    down3_conv_double_conv_1_running_var,
-    down3_conv_double_conv_3_weight,
-    down3_conv_double_conv_4_num_batches_tra,
-    down3_conv_double_conv_4_weight,
-    down3_conv_double_conv_4_bias,
-    down3_conv_double_conv_4_running_mean,
-    down3_conv_double_conv_4_running_var,
-    up1_up_weight,
-    up1_up_bias,
-    up1_conv_double_conv_0_weight,
-    up1_conv_double_conv_1_num_batches_track,
-    up1_conv_double_conv_1_weight,
-    up1_conv_double_conv_1_bias,
-    up1_conv_double_conv_1_running_mean,
-    up1_conv_double_conv_1_running_var,
-    up1_conv_double_conv_3_weight,
-    up1_conv_double_conv_4_num_batches_track,
-    up1_conv_double_conv_4_weight,
-    up1_conv_double_conv_4_bias,
-    up1_conv_double_conv_4_running_mean,
-    up1_conv_double_conv_4_running_var,
-    up2_up_weight,
-    up2_up_bias,
-    up2_conv_double_conv_0_weight,
-    up2_conv_double_conv_1_num_batches_track,
-    up2_conv_double_conv_1_weight,
-    up2_conv_double_conv_1_bias,
-    up2_conv_double_conv_1_running_mean,
-    up2_conv_double_conv_1_running_var,
-    up2_conv_double_conv_3_weight,
-    up2_conv_double_conv_4_num_batches_track,
-    up2_conv_double_conv_4_weight,
-    up2_conv_double_conv_4_bias,
-    up2_conv_double_conv_4_running_mean,
-    up2_conv_double_conv_4_running_var,
-    up3_up_1_weight,
-    up3_up_1_bias,
-):
+def pool_up3_forward(x, weights, buffers):
     """Forward of down1.pool..up3."""
     # return self.conv(self.pool(x))
     down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
@@ -345,7 +262,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     down1_conv_double_conv_0 = aten.convolution(
         down1_pool,
-        down1_conv_double_conv_0_weight,
+        weights.down1_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -354,13 +271,13 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
-    down1_conv_double_conv_1_num_batches_tra.add_(1)
+    buffers.down1_conv_double_conv_1_num_batches_tra.add_(1)
     native_batch_norm = aten.native_batch_norm(
         down1_conv_double_conv_0,
-        down1_conv_double_conv_1_weight,
-        down1_conv_double_conv_1_bias,
-        down1_conv_double_conv_1_running_mean,
-        down1_conv_double_conv_1_running_var,
+        weights.down1_conv_double_conv_1_weight,
+        weights.down1_conv_double_conv_1_bias,
+        buffers.down1_conv_double_conv_1_running_mean,
+        buffers.down1_conv_double_conv_1_running_var,
         True,
         0.1,
         1e-05,
@@ -374,7 +291,7 @@ def pool_up3_forward(
     del native_batch_norm
     down1_conv_double_conv_3 = aten.convolution(
         down1_conv_double_conv_2,
-        down1_conv_double_conv_3_weight,
+        weights.down1_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -384,13 +301,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_2
-    down1_conv_double_conv_4_num_batches_tra.add_(1)
+    buffers.down1_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_2 = aten.native_batch_norm(
         down1_conv_double_conv_3,
-        down1_conv_double_conv_4_weight,
-        down1_conv_double_conv_4_bias,
-        down1_conv_double_conv_4_running_mean,
-        down1_conv_double_conv_4_running_var,
+        weights.down1_conv_double_conv_4_weight,
+        weights.down1_conv_double_conv_4_bias,
+        buffers.down1_conv_double_conv_4_running_mean,
+        buffers.down1_conv_double_conv_4_running_var,
         True,
         0.1,
         1e-05,
@@ -409,7 +326,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     down2_conv_double_conv_0 = aten.convolution(
         down2_pool,
-        down2_conv_double_conv_0_weight,
+        weights.down2_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -419,13 +336,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 64, 32, 32]
     del down2_pool
-    down2_conv_double_conv_1_num_batches_tra.add_(1)
+    buffers.down2_conv_double_conv_1_num_batches_tra.add_(1)
     native_batch_norm_3 = aten.native_batch_norm(
         down2_conv_double_conv_0,
-        down2_conv_double_conv_1_weight,
-        down2_conv_double_conv_1_bias,
-        down2_conv_double_conv_1_running_mean,
-        down2_conv_double_conv_1_running_var,
+        weights.down2_conv_double_conv_1_weight,
+        weights.down2_conv_double_conv_1_bias,
+        buffers.down2_conv_double_conv_1_running_mean,
+        buffers.down2_conv_double_conv_1_running_var,
         True,
         0.1,
         1e-05,
@@ -438,7 +355,7 @@ def pool_up3_forward(
     del native_batch_norm_3
     down2_conv_double_conv_3 = aten.convolution(
         down2_conv_double_conv_2,
-        down2_conv_double_conv_3_weight,
+        weights.down2_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -448,13 +365,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_2
-    down2_conv_double_conv_4_num_batches_tra.add_(1)
+    buffers.down2_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_4 = aten.native_batch_norm(
         down2_conv_double_conv_3,
-        down2_conv_double_conv_4_weight,
-        down2_conv_double_conv_4_bias,
-        down2_conv_double_conv_4_running_mean,
-        down2_conv_double_conv_4_running_var,
+        weights.down2_conv_double_conv_4_weight,
+        weights.down2_conv_double_conv_4_bias,
+        buffers.down2_conv_double_conv_4_running_mean,
+        buffers.down2_conv_double_conv_4_running_var,
         True,
         0.1,
         1e-05,
@@ -472,7 +389,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     down3_conv_double_conv_0 = aten.convolution(
         down3_pool,
-        down3_conv_double_conv_0_weight,
+        weights.down3_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -481,13 +398,13 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 128, 16, 16]
-    down3_conv_double_conv_1_num_batches_tra.add_(1)
+    buffers.down3_conv_double_conv_1_num_batches_tra.add_(1)
     native_batch_norm_5 = aten.native_batch_norm(
         down3_conv_double_conv_0,
-        down3_conv_double_conv_1_weight,
-        down3_conv_double_conv_1_bias,
-        down3_conv_double_conv_1_running_mean,
-        down3_conv_double_conv_1_running_var,
+        weights.down3_conv_double_conv_1_weight,
+        weights.down3_conv_double_conv_1_bias,
+        buffers.down3_conv_double_conv_1_running_mean,
+        buffers.down3_conv_double_conv_1_running_var,
         True,
         0.1,
         1e-05,
@@ -500,7 +417,7 @@ def pool_up3_forward(
     del native_batch_norm_5
     down3_conv_double_conv_3 = aten.convolution(
         down3_conv_double_conv_2,
-        down3_conv_double_conv_3_weight,
+        weights.down3_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -510,13 +427,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_2
-    down3_conv_double_conv_4_num_batches_tra.add_(1)
+    buffers.down3_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_6 = aten.native_batch_norm(
         down3_conv_double_conv_3,
-        down3_conv_double_conv_4_weight,
-        down3_conv_double_conv_4_bias,
-        down3_conv_double_conv_4_running_mean,
-        down3_conv_double_conv_4_running_var,
+        weights.down3_conv_double_conv_4_weight,
+        weights.down3_conv_double_conv_4_bias,
+        buffers.down3_conv_double_conv_4_running_mean,
+        buffers.down3_conv_double_conv_4_running_var,
         True,
         0.1,
         1e-05,
@@ -530,8 +447,8 @@ def pool_up3_forward(
     # x = self.up(x)
     x_2 = aten.convolution(
         down3_conv_double_conv_5,
-        up1_up_weight,
-        up1_up_bias,
+        weights.up1_up_weight,
+        weights.up1_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -546,7 +463,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     up1_conv_double_conv_0 = aten.convolution(
         up1,
-        up1_conv_double_conv_0_weight,
+        weights.up1_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -556,13 +473,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 64, 32, 32]
     del up1
-    up1_conv_double_conv_1_num_batches_track.add_(1)
+    buffers.up1_conv_double_conv_1_num_batches_track.add_(1)
     native_batch_norm_7 = aten.native_batch_norm(
         up1_conv_double_conv_0,
-        up1_conv_double_conv_1_weight,
-        up1_conv_double_conv_1_bias,
-        up1_conv_double_conv_1_running_mean,
-        up1_conv_double_conv_1_running_var,
+        weights.up1_conv_double_conv_1_weight,
+        weights.up1_conv_double_conv_1_bias,
+        buffers.up1_conv_double_conv_1_running_mean,
+        buffers.up1_conv_double_conv_1_running_var,
         True,
         0.1,
         1e-05,
@@ -575,7 +492,7 @@ def pool_up3_forward(
     del native_batch_norm_7
     up1_conv_double_conv_3 = aten.convolution(
         up1_conv_double_conv_2,
-        up1_conv_double_conv_3_weight,
+        weights.up1_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -585,13 +502,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 64, 32, 32]
     del up1_conv_double_conv_2
-    up1_conv_double_conv_4_num_batches_track.add_(1)
+    buffers.up1_conv_double_conv_4_num_batches_track.add_(1)
     native_batch_norm_8 = aten.native_batch_norm(
         up1_conv_double_conv_3,
-        up1_conv_double_conv_4_weight,
-        up1_conv_double_conv_4_bias,
-        up1_conv_double_conv_4_running_mean,
-        up1_conv_double_conv_4_running_var,
+        weights.up1_conv_double_conv_4_weight,
+        weights.up1_conv_double_conv_4_bias,
+        buffers.up1_conv_double_conv_4_running_mean,
+        buffers.up1_conv_double_conv_4_running_var,
         True,
         0.1,
         1e-05,
@@ -605,8 +522,8 @@ def pool_up3_forward(
     # x = self.up(x)
     x_3 = aten.convolution(
         up1_conv_double_conv_5,
-        up2_up_weight,
-        up2_up_bias,
+        weights.up2_up_weight,
+        weights.up2_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -621,7 +538,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     up2_conv_double_conv_0 = aten.convolution(
         up2,
-        up2_conv_double_conv_0_weight,
+        weights.up2_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -631,13 +548,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 32, 64, 64]
     del up2
-    up2_conv_double_conv_1_num_batches_track.add_(1)
+    buffers.up2_conv_double_conv_1_num_batches_track.add_(1)
     native_batch_norm_9 = aten.native_batch_norm(
         up2_conv_double_conv_0,
-        up2_conv_double_conv_1_weight,
-        up2_conv_double_conv_1_bias,
-        up2_conv_double_conv_1_running_mean,
-        up2_conv_double_conv_1_running_var,
+        weights.up2_conv_double_conv_1_weight,
+        weights.up2_conv_double_conv_1_bias,
+        buffers.up2_conv_double_conv_1_running_mean,
+        buffers.up2_conv_double_conv_1_running_var,
         True,
         0.1,
         1e-05,
@@ -650,7 +567,7 @@ def pool_up3_forward(
     del native_batch_norm_9
     up2_conv_double_conv_3 = aten.convolution(
         up2_conv_double_conv_2,
-        up2_conv_double_conv_3_weight,
+        weights.up2_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -660,13 +577,13 @@ def pool_up3_forward(
         1,
     )  # f32[8, 32, 64, 64]
     del up2_conv_double_conv_2
-    up2_conv_double_conv_4_num_batches_track.add_(1)
+    buffers.up2_conv_double_conv_4_num_batches_track.add_(1)
     native_batch_norm_10 = aten.native_batch_norm(
         up2_conv_double_conv_3,
-        up2_conv_double_conv_4_weight,
-        up2_conv_double_conv_4_bias,
-        up2_conv_double_conv_4_running_mean,
-        up2_conv_double_conv_4_running_var,
+        weights.up2_conv_double_conv_4_weight,
+        weights.up2_conv_double_conv_4_bias,
+        buffers.up2_conv_double_conv_4_running_mean,
+        buffers.up2_conv_double_conv_4_running_var,
         True,
         0.1,
         1e-05,
@@ -683,7 +600,15 @@ def pool_up3_forward(
     )  # f32[8, 32, 128, 128]
     del up2_conv_double_conv_5
     x_5 = aten.convolution(
-        x_4, up3_up_1_weight, up3_up_1_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+        x_4,
+        weights.up3_up_1_weight,
+        weights.up3_up_1_bias,
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[8, 16, 128, 128]
     # return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
@@ -706,11 +631,19 @@ def pool_up3_forward(
     )
 
 
-def pool_up3_recompute(x_4, x, up3_up_1_weight, up3_up_1_bias):
+def pool_up3_recompute(x_4, x, weights):
     """Part of the forward again of down1.pool..up3."""
     # x = self.up(x)
     x_5 = aten.convolution(
-        x_4, up3_up_1_weight, up3_up_1_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+        x_4,
+        weights.up3_up_1_weight,
+        weights.up3_up_1_bias,
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[8, 16, 128, 128]
     # return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
@@ -718,64 +651,30 @@ def pool_up3_recompute(x_4, x, up3_up_1_weight, up3_up_1_bias):
     return out
 
 
-def pool_up3_backward(
-    grad_out,
-    x_4,
-    up2_conv_double_conv_0,
-    up2_conv_double_conv_3,
-    down1_pool,
-    up1_conv_double_conv_3,
-    up1_conv_double_conv_0,
-    down2_conv_double_conv_3,
-    down3_conv_double_conv_3,
-    down3_conv_double_conv_0,
-    down3_pool,
-    down3_pool_indices,
-    down2_conv_double_conv_0,
-    down1_pool_indices,
-    x,
-    up3_up_1_weight,
-    up2_conv_double_conv_1_weight,
-    up2_conv_double_conv_1_bias,
-    up2_conv_double_conv_4_weight,
-    up2_conv_double_conv_4_bias,
-    up2_conv_double_conv_3_weight,
-    down1_conv_double_conv_0_weight,
-    down1_conv_double_conv_1_weight,
-    down1_conv_double_conv_1_bias,
-    down1_conv_double_conv_3_weight,
-    down1_conv_double_conv_4_weight,
-    down1_conv_double_conv_4_bias,
-    up1_conv_double_conv_4_weight,
-    up1_conv_double_conv_4_bias,
-    up2_up_weight,
-    up2_up_bias,
-    up2_conv_double_conv_0_weight,
-    up1_conv_double_conv_1_weight,
-    up1_conv_double_conv_1_bias,
-    up1_conv_double_conv_3_weight,
-    down2_conv_double_conv_4_weight,
-    down2_conv_double_conv_4_bias,
-    down3_conv_double_conv_4_weight,
-    down3_conv_double_conv_4_bias,
-    up1_up_weight,
-    up1_up_bias,
-    up1_conv_double_conv_0_weight,
-    down3_conv_double_conv_1_weight,
-    down3_conv_double_conv_1_bias,
-    down3_conv_double_conv_3_weight,
-    down3_conv_double_conv_0_weight,
-    down2_conv_double_conv_1_weight,
-    down2_conv_double_conv_1_bias,
-    down2_conv_double_conv_3_weight,
-    down2_conv_double_conv_0_weight,
-):
+def pool_up3_backward(taken, x, weights):
     """Gradients of down1.pool..up3."""
+    (
+        grad_out,
+        x_4,
+        up2_conv_double_conv_0,
+        up2_conv_double_conv_3,
+        down1_pool,
+        up1_conv_double_conv_3,
+        up1_conv_double_conv_0,
+        down2_conv_double_conv_3,
+        down3_conv_double_conv_3,
+        down3_conv_double_conv_0,
+        down3_pool,
+        down3_pool_indices,
+        down2_conv_double_conv_0,
+        down1_pool_indices,
+    ) = taken
+    taken.clear()
     # grad of x = self.up(x)
     grad_x_4, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
         x_4,
-        up3_up_1_weight,
+        weights.up3_up_1_weight,
         [16],
         [1, 1],
         [0, 0],
@@ -794,8 +693,8 @@ def pool_up3_backward(
     native_batch_norm_9, native_batch_norm_mean_9, native_batch_norm_rstd_9 = (
         aten.native_batch_norm(
             up2_conv_double_conv_0,
-            up2_conv_double_conv_1_weight,
-            up2_conv_double_conv_1_bias,
+            weights.up2_conv_double_conv_1_weight,
+            weights.up2_conv_double_conv_1_bias,
             None,
             None,
             True,
@@ -810,8 +709,8 @@ def pool_up3_backward(
     native_batch_norm_10, native_batch_norm_mean_10, native_batch_norm_rstd_10 = (
         aten.native_batch_norm(
             up2_conv_double_conv_3,
-            up2_conv_double_conv_4_weight,
-            up2_conv_double_conv_4_bias,
+            weights.up2_conv_double_conv_4_weight,
+            weights.up2_conv_double_conv_4_bias,
             None,
             None,
             True,
@@ -838,7 +737,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_10,
         up2_conv_double_conv_3,
-        up2_conv_double_conv_4_weight,
+        weights.up2_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_10,
@@ -857,7 +756,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_up2_conv_double_conv_3,
             up2_conv_double_conv_2,
-            up2_conv_double_conv_3_weight,
+            weights.up2_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -883,7 +782,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_9,
         up2_conv_double_conv_0,
-        up2_conv_double_conv_1_weight,
+        weights.up2_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_9,
@@ -901,7 +800,7 @@ def pool_up3_backward(
     # return self.double_conv(x)
     down1_conv_double_conv_0 = aten.convolution(
         down1_pool,
-        down1_conv_double_conv_0_weight,
+        weights.down1_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -913,8 +812,8 @@ def pool_up3_backward(
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
             down1_conv_double_conv_0,
-            down1_conv_double_conv_1_weight,
-            down1_conv_double_conv_1_bias,
+            weights.down1_conv_double_conv_1_weight,
+            weights.down1_conv_double_conv_1_bias,
             None,
             None,
             True,
@@ -928,7 +827,7 @@ def pool_up3_backward(
     del native_batch_norm
     down1_conv_double_conv_3 = aten.convolution(
         down1_conv_double_conv_2,
-        down1_conv_double_conv_3_weight,
+        weights.down1_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -940,8 +839,8 @@ def pool_up3_backward(
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             down1_conv_double_conv_3,
-            down1_conv_double_conv_4_weight,
-            down1_conv_double_conv_4_bias,
+            weights.down1_conv_double_conv_4_weight,
+            weights.down1_conv_double_conv_4_bias,
             None,
             None,
             True,
@@ -956,8 +855,8 @@ def pool_up3_backward(
     native_batch_norm_8, native_batch_norm_mean_8, native_batch_norm_rstd_8 = (
         aten.native_batch_norm(
             up1_conv_double_conv_3,
-            up1_conv_double_conv_4_weight,
-            up1_conv_double_conv_4_bias,
+            weights.up1_conv_double_conv_4_weight,
+            weights.up1_conv_double_conv_4_bias,
             None,
             None,
             True,
@@ -972,8 +871,8 @@ def pool_up3_backward(
     # x = self.up(x)
     x_3 = aten.convolution(
         up1_conv_double_conv_5,
-        up2_up_weight,
-        up2_up_bias,
+        weights.up2_up_weight,
+        weights.up2_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -988,7 +887,7 @@ def pool_up3_backward(
     grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up2_conv_double_conv_0,
         up2,
-        up2_conv_double_conv_0_weight,
+        weights.up2_conv_double_conv_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1004,7 +903,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             aten.slice.Tensor(grad_up2, 1, 32, 64),
             up1_conv_double_conv_5,
-            up2_up_weight,
+            weights.up2_up_weight,
             [32],
             [2, 2],
             [0, 0],
@@ -1030,7 +929,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_8,
         up1_conv_double_conv_3,
-        up1_conv_double_conv_4_weight,
+        weights.up1_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_8,
@@ -1049,8 +948,8 @@ def pool_up3_backward(
     native_batch_norm_7, native_batch_norm_mean_7, native_batch_norm_rstd_7 = (
         aten.native_batch_norm(
             up1_conv_double_conv_0,
-            up1_conv_double_conv_1_weight,
-            up1_conv_double_conv_1_bias,
+            weights.up1_conv_double_conv_1_weight,
+            weights.up1_conv_double_conv_1_bias,
             None,
             None,
             True,
@@ -1067,7 +966,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_up1_conv_double_conv_3,
             up1_conv_double_conv_2,
-            up1_conv_double_conv_3_weight,
+            weights.up1_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1093,7 +992,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_7,
         up1_conv_double_conv_0,
-        up1_conv_double_conv_1_weight,
+        weights.up1_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_7,
@@ -1112,8 +1011,8 @@ def pool_up3_backward(
     native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
         aten.native_batch_norm(
             down2_conv_double_conv_3,
-            down2_conv_double_conv_4_weight,
-            down2_conv_double_conv_4_bias,
+            weights.down2_conv_double_conv_4_weight,
+            weights.down2_conv_double_conv_4_bias,
             None,
             None,
             True,
@@ -1128,8 +1027,8 @@ def pool_up3_backward(
     native_batch_norm_6, native_batch_norm_mean_6, native_batch_norm_rstd_6 = (
         aten.native_batch_norm(
             down3_conv_double_conv_3,
-            down3_conv_double_conv_4_weight,
-            down3_conv_double_conv_4_bias,
+            weights.down3_conv_double_conv_4_weight,
+            weights.down3_conv_double_conv_4_bias,
             None,
             None,
             True,
@@ -1144,8 +1043,8 @@ def pool_up3_backward(
     # x = self.up(x)
     x_2 = aten.convolution(
         down3_conv_double_conv_5,
-        up1_up_weight,
-        up1_up_bias,
+        weights.up1_up_weight,
+        weights.up1_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -1162,7 +1061,7 @@ def pool_up3_backward(
     grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up1_conv_double_conv_0,
         up1,
-        up1_conv_double_conv_0_weight,
+        weights.up1_conv_double_conv_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1178,7 +1077,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             aten.slice.Tensor(grad_up1, 1, 64, 128),
             down3_conv_double_conv_5,
-            up1_up_weight,
+            weights.up1_up_weight,
             [64],
             [2, 2],
             [0, 0],
@@ -1204,7 +1103,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_6,
         down3_conv_double_conv_3,
-        down3_conv_double_conv_4_weight,
+        weights.down3_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_6,
@@ -1223,8 +1122,8 @@ def pool_up3_backward(
     native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
         aten.native_batch_norm(
             down3_conv_double_conv_0,
-            down3_conv_double_conv_1_weight,
-            down3_conv_double_conv_1_bias,
+            weights.down3_conv_double_conv_1_weight,
+            weights.down3_conv_double_conv_1_bias,
             None,
             None,
             True,
@@ -1241,7 +1140,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down3_conv_double_conv_3,
             down3_conv_double_conv_2,
-            down3_conv_double_conv_3_weight,
+            weights.down3_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1267,7 +1166,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_5,
         down3_conv_double_conv_0,
-        down3_conv_double_conv_1_weight,
+        weights.down3_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_5,
@@ -1286,7 +1185,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down3_conv_double_conv_0,
             down3_pool,
-            down3_conv_double_conv_0_weight,
+            weights.down3_conv_double_conv_0_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1329,7 +1228,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_4,
         down2_conv_double_conv_3,
-        down2_conv_double_conv_4_weight,
+        weights.down2_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_4,
@@ -1352,8 +1251,8 @@ def pool_up3_backward(
     native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
         aten.native_batch_norm(
             down2_conv_double_conv_0,
-            down2_conv_double_conv_1_weight,
-            down2_conv_double_conv_1_bias,
+            weights.down2_conv_double_conv_1_weight,
+            weights.down2_conv_double_conv_1_bias,
             None,
             None,
             True,
@@ -1370,7 +1269,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down2_conv_double_conv_3,
             down2_conv_double_conv_2,
-            down2_conv_double_conv_3_weight,
+            weights.down2_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1396,7 +1295,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_3,
         down2_conv_double_conv_0,
-        down2_conv_double_conv_1_weight,
+        weights.down2_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_3,
@@ -1415,7 +1314,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down2_conv_double_conv_0,
             down2_pool,
-            down2_conv_double_conv_0_weight,
+            weights.down2_conv_double_conv_0_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1458,7 +1357,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_2,
         down1_conv_double_conv_3,
-        down1_conv_double_conv_4_weight,
+        weights.down1_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_2,
@@ -1477,7 +1376,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down1_conv_double_conv_3,
             down1_conv_double_conv_2,
-            down1_conv_double_conv_3_weight,
+            weights.down1_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1503,7 +1402,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm,
         down1_conv_double_conv_0,
-        down1_conv_double_conv_1_weight,
+        weights.down1_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean,
@@ -1522,7 +1421,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down1_conv_double_conv_0,
             down1_pool,
-            down1_conv_double_conv_0_weight,
+            weights.down1_conv_double_conv_0_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1587,35 +1486,23 @@ def pool_up3_backward(
 # ---- block: up3.conv.double_conv ----
 
 
-def double_conv_forward_2(
-    x,
-    layer_0_weight,
-    layer_1_num_batches_tracked,
-    layer_1_weight,
-    layer_1_bias,
-    layer_1_running_mean,
-    layer_1_running_var,
-    layer_3_weight,
-    layer_4_num_batches_tracked,
-    layer_4_weight,
-    layer_4_bias,
-    layer_4_running_mean,
-    layer_4_running_var,
-):
+def double_conv_forward_2(taken, weights, buffers):
     """Forward of up3.conv.double_conv."""
+    (x,) = taken
+    taken.clear()
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        x, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
     del x
-    layer_1_num_batches_tracked.add_(1)
+    buffers.layer_1_num_batches_tracked.add_(1)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
             layer_0,
-            layer_1_weight,
-            layer_1_bias,
-            layer_1_running_mean,
-            layer_1_running_var,
+            weights.layer_1_weight,
+            weights.layer_1_bias,
+            buffers.layer_1_running_mean,
+            buffers.layer_1_running_var,
             True,
             0.1,
             1e-05,
@@ -1626,16 +1513,16 @@ def double_conv_forward_2(
     )  # f32[8, 16, 128, 128], in place of native_batch_norm
     del native_batch_norm
     layer_3 = aten.convolution(
-        layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    layer_4_num_batches_tracked.add_(1)
+    buffers.layer_4_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             layer_3,
-            layer_4_weight,
-            layer_4_bias,
-            layer_4_running_mean,
-            layer_4_running_var,
+            weights.layer_4_weight,
+            weights.layer_4_bias,
+            buffers.layer_4_running_mean,
+            buffers.layer_4_running_var,
             True,
             0.1,
             1e-05,
@@ -1657,23 +1544,21 @@ def double_conv_forward_2(
     )
 
 
-def double_conv_backward_2(
-    grad_out,
-    out,
-    layer_3,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    layer_2,
-    layer_0,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    x,
-    layer_4_weight,
-    layer_3_weight,
-    layer_1_weight,
-    layer_0_weight,
-):
+def double_conv_backward_2(taken, weights):
     """Gradients of up3.conv.double_conv."""
+    (
+        grad_out,
+        out,
+        layer_3,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+        layer_2,
+        layer_0,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
+        x,
+    ) = taken
+    taken.clear()
     # grad of return self.double_conv(x)
     grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -1683,7 +1568,7 @@ def double_conv_backward_2(
         aten.native_batch_norm_backward(
             grad_native_batch_norm_2,
             layer_3,
-            layer_4_weight,
+            weights.layer_4_weight,
             None,
             None,
             native_batch_norm_mean_2,
@@ -1702,7 +1587,7 @@ def double_conv_backward_2(
     grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
         grad_layer_3,
         layer_2,
-        layer_3_weight,
+        weights.layer_3_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1721,7 +1606,7 @@ def double_conv_backward_2(
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
             layer_0,
-            layer_1_weight,
+            weights.layer_1_weight,
             None,
             None,
             native_batch_norm_mean,
@@ -1735,7 +1620,7 @@ def double_conv_backward_2(
     grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
         grad_layer_0,
         x,
-        layer_0_weight,
+        weights.layer_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1760,11 +1645,11 @@ def double_conv_backward_2(
 # ---- block: outc ----
 
 
-def outc_forward(x, weight, bias, mask):
+def outc_forward(x, mask, weights):
     """Forward of outc."""
     # logits = self.outc(x)
     logits = aten.convolution(
-        x, weight, bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+        x, weights.weight, weights.bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
     )  # f32[8, 4, 128, 128]
     # return F.cross_entropy(logits, mask)
     log_softmax = aten._log_softmax(logits, 1, False)  # f32[8, 4, 128, 128]
@@ -1775,8 +1660,10 @@ def outc_forward(x, weight, bias, mask):
     return log_softmax, nll_loss2d_forward_weight, nll_loss2d_forward
 
 
-def outc_backward(log_softmax, nll_loss2d_forward_weight, tangents_1, x, mask, weight):
+def outc_backward(taken, tangents_1, x, mask, weights):
     """Gradients of outc."""
+    log_softmax, nll_loss2d_forward_weight = taken
+    taken.clear()
     # grad of return F.cross_entropy(logits, mask)
     grad_log_softmax = aten.nll_loss2d_backward(
         tangents_1, log_softmax, mask, None, 1, -100, nll_loss2d_forward_weight
@@ -1790,7 +1677,7 @@ def outc_backward(log_softmax, nll_loss2d_forward_weight, tangents_1, x, mask, w
     grad_x, grad_weight, grad_bias = aten.convolution_backward(
         grad_logits,
         x,
-        weight,
+        weights.weight,
         [4],
         [1, 1],
         [0, 0],
@@ -2097,21 +1984,7 @@ class DoubleConvStep(torch.autograd.Function):
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
-        ) = double_conv_forward(
-            live["image"],
-            weights.layer_0_weight,
-            buffers.layer_1_num_batches_tracked,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            buffers.layer_1_running_mean,
-            buffers.layer_1_running_var,
-            weights.layer_3_weight,
-            buffers.layer_4_num_batches_tracked,
-            weights.layer_4_weight,
-            weights.layer_4_bias,
-            buffers.layer_4_running_mean,
-            buffers.layer_4_running_var,
-        )
+        ) = double_conv_forward(live["image"], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2127,16 +2000,14 @@ class DoubleConvStep(torch.autograd.Function):
             grad_layer_4_weight,
             grad_layer_4_bias,
         ) = double_conv_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+            ],
             live["image"],
-            weights.layer_0_weight,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            weights.layer_3_weight,
-            weights.layer_4_weight,
+            weights,
         )
         return (
             token,
@@ -2176,75 +2047,7 @@ class PoolUp3Step(torch.autograd.Function):
             live["up2_conv_double_conv_3", i],
             live["x_4", i],
             live["x", i + 1],
-        ) = pool_up3_forward(
-            live["x", i],
-            weights.down1_conv_double_conv_0_weight,
-            buffers.down1_conv_double_conv_1_num_batches_tra,
-            weights.down1_conv_double_conv_1_weight,
-            weights.down1_conv_double_conv_1_bias,
-            buffers.down1_conv_double_conv_1_running_mean,
-            buffers.down1_conv_double_conv_1_running_var,
-            weights.down1_conv_double_conv_3_weight,
-            buffers.down1_conv_double_conv_4_num_batches_tra,
-            weights.down1_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_4_bias,
-            buffers.down1_conv_double_conv_4_running_mean,
-            buffers.down1_conv_double_conv_4_running_var,
-            weights.down2_conv_double_conv_0_weight,
-            buffers.down2_conv_double_conv_1_num_batches_tra,
-            weights.down2_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_1_bias,
-            buffers.down2_conv_double_conv_1_running_mean,
-            buffers.down2_conv_double_conv_1_running_var,
-            weights.down2_conv_double_conv_3_weight,
-            buffers.down2_conv_double_conv_4_num_batches_tra,
-            weights.down2_conv_double_conv_4_weight,
-            weights.down2_conv_double_conv_4_bias,
-            buffers.down2_conv_double_conv_4_running_mean,
-            buffers.down2_conv_double_conv_4_running_var,
-            weights.down3_conv_double_conv_0_weight,
-            buffers.down3_conv_double_conv_1_num_batches_tra,
-            weights.down3_conv_double_conv_1_weight,
-            weights.down3_conv_double_conv_1_bias,
-            buffers.down3_conv_double_conv_1_running_mean,
-            buffers.down3_conv_double_conv_1_running_var,
-            weights.down3_conv_double_conv_3_weight,
-            buffers.down3_conv_double_conv_4_num_batches_tra,
-            weights.down3_conv_double_conv_4_weight,
-            weights.down3_conv_double_conv_4_bias,
-            buffers.down3_conv_double_conv_4_running_mean,
-            buffers.down3_conv_double_conv_4_running_var,
-            weights.up1_up_weight,
-            weights.up1_up_bias,
-            weights.up1_conv_double_conv_0_weight,
-            buffers.up1_conv_double_conv_1_num_batches_track,
-            weights.up1_conv_double_conv_1_weight,
-            weights.up1_conv_double_conv_1_bias,
-            buffers.up1_conv_double_conv_1_running_mean,
-            buffers.up1_conv_double_conv_1_running_var,
-            weights.up1_conv_double_conv_3_weight,
-            buffers.up1_conv_double_conv_4_num_batches_track,
-            weights.up1_conv_double_conv_4_weight,
-            weights.up1_conv_double_conv_4_bias,
-            buffers.up1_conv_double_conv_4_running_mean,
-            buffers.up1_conv_double_conv_4_running_var,
-            weights.up2_up_weight,
-            weights.up2_up_bias,
-            weights.up2_conv_double_conv_0_weight,
-            buffers.up2_conv_double_conv_1_num_batches_track,
-            weights.up2_conv_double_conv_1_weight,
-            weights.up2_conv_double_conv_1_bias,
-            buffers.up2_conv_double_conv_1_running_mean,
-            buffers.up2_conv_double_conv_1_running_var,
-            weights.up2_conv_double_conv_3_weight,
-            buffers.up2_conv_double_conv_4_num_batches_track,
-            weights.up2_conv_double_conv_4_weight,
-            weights.up2_conv_double_conv_4_bias,
-            buffers.up2_conv_double_conv_4_running_mean,
-            buffers.up2_conv_double_conv_4_running_var,
-            weights.up3_up_1_weight,
-            weights.up3_up_1_bias,
-        )
+        ) = pool_up3_forward(live["x", i], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2291,56 +2094,24 @@ class PoolUp3Step(torch.autograd.Function):
             grad_up3_up_1_weight,
             grad_up3_up_1_bias,
         ) = pool_up3_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x_4", i)),
-            live.take(("up2_conv_double_conv_0", i)),
-            live.take(("up2_conv_double_conv_3", i)),
-            live.take(("down1_pool", i)),
-            live.take(("up1_conv_double_conv_3", i)),
-            live.take(("up1_conv_double_conv_0", i)),
-            live.take(("down2_conv_double_conv_3", i)),
-            live.take(("down3_conv_double_conv_3", i)),
-            live.take(("down3_conv_double_conv_0", i)),
-            live.take(("down3_pool", i)),
-            live.take(("down3_pool_indices", i)),
-            live.take(("down2_conv_double_conv_0", i)),
-            live.take(("down1_pool_indices", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x_4", i)),
+                live.take(("up2_conv_double_conv_0", i)),
+                live.take(("up2_conv_double_conv_3", i)),
+                live.take(("down1_pool", i)),
+                live.take(("up1_conv_double_conv_3", i)),
+                live.take(("up1_conv_double_conv_0", i)),
+                live.take(("down2_conv_double_conv_3", i)),
+                live.take(("down3_conv_double_conv_3", i)),
+                live.take(("down3_conv_double_conv_0", i)),
+                live.take(("down3_pool", i)),
+                live.take(("down3_pool_indices", i)),
+                live.take(("down2_conv_double_conv_0", i)),
+                live.take(("down1_pool_indices", i)),
+            ],
             live["x", i],
-            weights.up3_up_1_weight,
-            weights.up2_conv_double_conv_1_weight,
-            weights.up2_conv_double_conv_1_bias,
-            weights.up2_conv_double_conv_4_weight,
-            weights.up2_conv_double_conv_4_bias,
-            weights.up2_conv_double_conv_3_weight,
-            weights.down1_conv_double_conv_0_weight,
-            weights.down1_conv_double_conv_1_weight,
-            weights.down1_conv_double_conv_1_bias,
-            weights.down1_conv_double_conv_3_weight,
-            weights.down1_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_4_bias,
-            weights.up1_conv_double_conv_4_weight,
-            weights.up1_conv_double_conv_4_bias,
-            weights.up2_up_weight,
-            weights.up2_up_bias,
-            weights.up2_conv_double_conv_0_weight,
-            weights.up1_conv_double_conv_1_weight,
-            weights.up1_conv_double_conv_1_bias,
-            weights.up1_conv_double_conv_3_weight,
-            weights.down2_conv_double_conv_4_weight,
-            weights.down2_conv_double_conv_4_bias,
-            weights.down3_conv_double_conv_4_weight,
-            weights.down3_conv_double_conv_4_bias,
-            weights.up1_up_weight,
-            weights.up1_up_bias,
-            weights.up1_conv_double_conv_0_weight,
-            weights.down3_conv_double_conv_1_weight,
-            weights.down3_conv_double_conv_1_bias,
-            weights.down3_conv_double_conv_3_weight,
-            weights.down3_conv_double_conv_0_weight,
-            weights.down2_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_1_bias,
-            weights.down2_conv_double_conv_3_weight,
-            weights.down2_conv_double_conv_0_weight,
+            weights,
         )
         return (
             token,
@@ -2403,21 +2174,7 @@ class DoubleConvStep_2(torch.autograd.Function):
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
-        ) = double_conv_forward_2(
-            live.take(("x", i)),
-            weights.layer_0_weight,
-            buffers.layer_1_num_batches_tracked,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            buffers.layer_1_running_mean,
-            buffers.layer_1_running_var,
-            weights.layer_3_weight,
-            buffers.layer_4_num_batches_tracked,
-            weights.layer_4_weight,
-            weights.layer_4_bias,
-            buffers.layer_4_running_mean,
-            buffers.layer_4_running_var,
-        )
+        ) = double_conv_forward_2([live.take(("x", i))], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2427,10 +2184,7 @@ class DoubleConvStep_2(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         weights_1_before = live["weights", i - 1]
         live["x", i] = pool_up3_recompute(
-            live["x_4", i - 1],
-            live["x", i - 1],
-            weights_1_before.up3_up_1_weight,
-            weights_1_before.up3_up_1_bias,
+            live["x_4", i - 1], live["x", i - 1], weights_1_before
         )
         (
             live["grad_x", i],
@@ -2441,20 +2195,19 @@ class DoubleConvStep_2(torch.autograd.Function):
             grad_layer_4_weight,
             grad_layer_4_bias,
         ) = double_conv_backward_2(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("layer_3", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("layer_2", i)),
-            live.take(("layer_0", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
-            live.take(("x", i)),
-            weights.layer_4_weight,
-            weights.layer_3_weight,
-            weights.layer_1_weight,
-            weights.layer_0_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("layer_3", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+                live.take(("layer_2", i)),
+                live.take(("layer_0", i)),
+                live.take(("native_batch_norm_mean", i)),
+                live.take(("native_batch_norm_rstd", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -2483,7 +2236,7 @@ class OutcStep(torch.autograd.Function):
             live["log_softmax", i],
             live["nll_loss2d_forward_weight", i],
             nll_loss2d_forward,
-        ) = outc_forward(live["x", i], weights.weight, weights.bias, live["mask"])
+        ) = outc_forward(live["x", i], live["mask"], weights)
         return nll_loss2d_forward
 
     @staticmethod
@@ -2496,12 +2249,14 @@ class OutcStep(torch.autograd.Function):
                 "no gradient arrived for nll_loss2d_forward, which this file was generated for"
             )
         live["grad_x", i], grad_weight, grad_bias = outc_backward(
-            live.take(("log_softmax", i)),
-            live.take(("nll_loss2d_forward_weight", i)),
+            [
+                live.take(("log_softmax", i)),
+                live.take(("nll_loss2d_forward_weight", i)),
+            ],
             grad_nll_loss2d_forward,
             live["x", i],
             live["mask"],
-            weights.weight,
+            weights,
         )
         return grad_nll_loss2d_forward.new_empty(0), None, None, grad_weight, grad_bias
 
@@ -2513,7 +2268,7 @@ def check_step(model, inputs):
         ("mask", inputs["mask"], (8, 128, 128), torch.int64, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -2582,8 +2337,8 @@ class UNet(nn.Module):
             token,
             live,
             0,
-            DoubleConvBuffers.of(self.inc.double_conv),
-            *DoubleConvWeights.of(self.inc.double_conv),
+            DoubleConvBuffers.of(self.get_submodule("inc.double_conv")),
+            *DoubleConvWeights.of(self.get_submodule("inc.double_conv")),
         )
         token = PoolUp3Step.apply(
             token, live, 1, PoolUp3Buffers.of(self), *PoolUp3Weights.of(self)
@@ -2592,10 +2347,12 @@ class UNet(nn.Module):
             token,
             live,
             2,
-            DoubleConvBuffers_2.of(self.up3.conv.double_conv),
-            *DoubleConvWeights_2.of(self.up3.conv.double_conv),
+            DoubleConvBuffers_2.of(self.get_submodule("up3.conv.double_conv")),
+            *DoubleConvWeights_2.of(self.get_submodule("up3.conv.double_conv")),
         )
-        nll_loss2d_forward = OutcStep.apply(token, live, 3, *OutcWeights.of(self.outc))
+        nll_loss2d_forward = OutcStep.apply(
+            token, live, 3, *OutcWeights.of(self.get_submodule("outc"))
+        )
         return nll_loss2d_forward
 
 

@@ -17,13 +17,14 @@
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
+import hashlib
+from typing import NamedTuple
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-import hashlib
-from typing import NamedTuple
 
 
 class DoubleConv(nn.Module):
@@ -88,34 +89,20 @@ aten = torch.ops.aten
 # ---- block: inc.double_conv ----
 
 
-def double_conv_forward(
-    image,
-    layer_0_weight,
-    layer_1_num_batches_tracked,
-    layer_1_weight,
-    layer_1_bias,
-    layer_1_running_mean,
-    layer_1_running_var,
-    layer_3_weight,
-    layer_4_num_batches_tracked,
-    layer_4_weight,
-    layer_4_bias,
-    layer_4_running_mean,
-    layer_4_running_var,
-):
+def double_conv_forward(image, weights, buffers):
     """Forward of inc.double_conv."""
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        image, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        image, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    layer_1_num_batches_tracked.add_(1)
+    buffers.layer_1_num_batches_tracked.add_(1)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
             layer_0,
-            layer_1_weight,
-            layer_1_bias,
-            layer_1_running_mean,
-            layer_1_running_var,
+            weights.layer_1_weight,
+            weights.layer_1_bias,
+            buffers.layer_1_running_mean,
+            buffers.layer_1_running_var,
             True,
             0.1,
             1e-05,
@@ -127,16 +114,16 @@ def double_conv_forward(
     )  # f32[8, 16, 128, 128], in place of native_batch_norm
     del native_batch_norm
     layer_3 = aten.convolution(
-        layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    layer_4_num_batches_tracked.add_(1)
+    buffers.layer_4_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             layer_3,
-            layer_4_weight,
-            layer_4_bias,
-            layer_4_running_mean,
-            layer_4_running_var,
+            weights.layer_4_weight,
+            weights.layer_4_bias,
+            buffers.layer_4_running_mean,
+            buffers.layer_4_running_var,
             True,
             0.1,
             1e-05,
@@ -157,21 +144,18 @@ def double_conv_forward(
     )
 
 
-def double_conv_backward(
-    grad_out,
-    out,
-    layer_2,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    layer_3_weight,
-    layer_4_weight,
-    image,
-    layer_0_weight,
-    layer_1_weight,
-):
+def double_conv_backward(taken, image, weights):
     """Gradients of inc.double_conv."""
+    (
+        grad_out,
+        out,
+        layer_2,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
+    ) = taken
+    taken.clear()
     # grad of return self.double_conv(x)
     grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -179,14 +163,14 @@ def double_conv_backward(
     del grad_out, out
     # return self.double_conv(x)
     layer_3 = aten.convolution(
-        layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128], recompute
     # grad of return self.double_conv(x)
     grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm_2,
             layer_3,
-            layer_4_weight,
+            weights.layer_4_weight,
             None,
             None,
             native_batch_norm_mean_2,
@@ -205,7 +189,7 @@ def double_conv_backward(
     grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
         grad_layer_3,
         layer_2,
-        layer_3_weight,
+        weights.layer_3_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -222,14 +206,14 @@ def double_conv_backward(
     del grad_layer_2, layer_2
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        image, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        image, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128], recompute
     # grad of return self.double_conv(x)
     grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
             layer_0,
-            layer_1_weight,
+            weights.layer_1_weight,
             None,
             None,
             native_batch_norm_mean,
@@ -243,7 +227,7 @@ def double_conv_backward(
     grad_layer_0_weight = aten.convolution_backward(
         grad_layer_0,
         image,
-        layer_0_weight,
+        weights.layer_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -269,75 +253,7 @@ def double_conv_backward(
 # ---- block: down1.pool..up3 ----
 
 
-def pool_up3_forward(
-    x,
-    down1_conv_double_conv_0_weight,
-    down1_conv_double_conv_1_num_batches_tra,
-    down1_conv_double_conv_1_weight,
-    down1_conv_double_conv_1_bias,
-    down1_conv_double_conv_1_running_mean,
-    down1_conv_double_conv_1_running_var,
-    down1_conv_double_conv_3_weight,
-    down1_conv_double_conv_4_num_batches_tra,
-    down1_conv_double_conv_4_weight,
-    down1_conv_double_conv_4_bias,
-    down1_conv_double_conv_4_running_mean,
-    down1_conv_double_conv_4_running_var,
-    down2_conv_double_conv_0_weight,
-    down2_conv_double_conv_1_num_batches_tra,
-    down2_conv_double_conv_1_weight,
-    down2_conv_double_conv_1_bias,
-    down2_conv_double_conv_1_running_mean,
-    down2_conv_double_conv_1_running_var,
-    down2_conv_double_conv_3_weight,
-    down2_conv_double_conv_4_num_batches_tra,
-    down2_conv_double_conv_4_weight,
-    down2_conv_double_conv_4_bias,
-    down2_conv_double_conv_4_running_mean,
-    down2_conv_double_conv_4_running_var,
-    down3_conv_double_conv_0_weight,
-    down3_conv_double_conv_1_num_batches_tra,
-    down3_conv_double_conv_1_weight,
-    down3_conv_double_conv_1_bias,
-    down3_conv_double_conv_1_running_mean,
-    down3_conv_double_conv_1_running_var,
-    down3_conv_double_conv_3_weight,
-    down3_conv_double_conv_4_num_batches_tra,
-    down3_conv_double_conv_4_weight,
-    down3_conv_double_conv_4_bias,
-    down3_conv_double_conv_4_running_mean,
-    down3_conv_double_conv_4_running_var,
-    up1_up_weight,
-    up1_up_bias,
-    up1_conv_double_conv_0_weight,
-    up1_conv_double_conv_1_num_batches_track,
-    up1_conv_double_conv_1_weight,
-    up1_conv_double_conv_1_bias,
-    up1_conv_double_conv_1_running_mean,
-    up1_conv_double_conv_1_running_var,
-    up1_conv_double_conv_3_weight,
-    up1_conv_double_conv_4_num_batches_track,
-    up1_conv_double_conv_4_weight,
-    up1_conv_double_conv_4_bias,
-    up1_conv_double_conv_4_running_mean,
-    up1_conv_double_conv_4_running_var,
-    up2_up_weight,
-    up2_up_bias,
-    up2_conv_double_conv_0_weight,
-    up2_conv_double_conv_1_num_batches_track,
-    up2_conv_double_conv_1_weight,
-    up2_conv_double_conv_1_bias,
-    up2_conv_double_conv_1_running_mean,
-    up2_conv_double_conv_1_running_var,
-    up2_conv_double_conv_3_weight,
-    up2_conv_double_conv_4_num_batches_track,
-    up2_conv_double_conv_4_weight,
-    up2_conv_double_conv_4_bias,
-    up2_conv_double_conv_4_running_mean,
-    up2_conv_double_conv_4_running_var,
-    up3_up_1_weight,
-    up3_up_1_bias,
-):
+def pool_up3_forward(x, weights, buffers):
     """Forward of down1.pool..up3."""
     # return self.conv(self.pool(x))
     down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
@@ -346,7 +262,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     down1_conv_double_conv_0 = aten.convolution(
         down1_pool,
-        down1_conv_double_conv_0_weight,
+        weights.down1_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -355,14 +271,14 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
-    down1_conv_double_conv_1_num_batches_tra.add_(1)
+    buffers.down1_conv_double_conv_1_num_batches_tra.add_(1)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
             down1_conv_double_conv_0,
-            down1_conv_double_conv_1_weight,
-            down1_conv_double_conv_1_bias,
-            down1_conv_double_conv_1_running_mean,
-            down1_conv_double_conv_1_running_var,
+            weights.down1_conv_double_conv_1_weight,
+            weights.down1_conv_double_conv_1_bias,
+            buffers.down1_conv_double_conv_1_running_mean,
+            buffers.down1_conv_double_conv_1_running_var,
             True,
             0.1,
             1e-05,
@@ -375,7 +291,7 @@ def pool_up3_forward(
     del native_batch_norm
     down1_conv_double_conv_3 = aten.convolution(
         down1_conv_double_conv_2,
-        down1_conv_double_conv_3_weight,
+        weights.down1_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -384,14 +300,14 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
-    down1_conv_double_conv_4_num_batches_tra.add_(1)
+    buffers.down1_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             down1_conv_double_conv_3,
-            down1_conv_double_conv_4_weight,
-            down1_conv_double_conv_4_bias,
-            down1_conv_double_conv_4_running_mean,
-            down1_conv_double_conv_4_running_var,
+            weights.down1_conv_double_conv_4_weight,
+            weights.down1_conv_double_conv_4_bias,
+            buffers.down1_conv_double_conv_4_running_mean,
+            buffers.down1_conv_double_conv_4_running_var,
             True,
             0.1,
             1e-05,
@@ -408,7 +324,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     down2_conv_double_conv_0 = aten.convolution(
         down2_pool,
-        down2_conv_double_conv_0_weight,
+        weights.down2_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -417,14 +333,14 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 64, 32, 32]
-    down2_conv_double_conv_1_num_batches_tra.add_(1)
+    buffers.down2_conv_double_conv_1_num_batches_tra.add_(1)
     native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
         aten.native_batch_norm(
             down2_conv_double_conv_0,
-            down2_conv_double_conv_1_weight,
-            down2_conv_double_conv_1_bias,
-            down2_conv_double_conv_1_running_mean,
-            down2_conv_double_conv_1_running_var,
+            weights.down2_conv_double_conv_1_weight,
+            weights.down2_conv_double_conv_1_bias,
+            buffers.down2_conv_double_conv_1_running_mean,
+            buffers.down2_conv_double_conv_1_running_var,
             True,
             0.1,
             1e-05,
@@ -436,7 +352,7 @@ def pool_up3_forward(
     del native_batch_norm_3
     down2_conv_double_conv_3 = aten.convolution(
         down2_conv_double_conv_2,
-        down2_conv_double_conv_3_weight,
+        weights.down2_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -445,14 +361,14 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 64, 32, 32]
-    down2_conv_double_conv_4_num_batches_tra.add_(1)
+    buffers.down2_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
         aten.native_batch_norm(
             down2_conv_double_conv_3,
-            down2_conv_double_conv_4_weight,
-            down2_conv_double_conv_4_bias,
-            down2_conv_double_conv_4_running_mean,
-            down2_conv_double_conv_4_running_var,
+            weights.down2_conv_double_conv_4_weight,
+            weights.down2_conv_double_conv_4_bias,
+            buffers.down2_conv_double_conv_4_running_mean,
+            buffers.down2_conv_double_conv_4_running_var,
             True,
             0.1,
             1e-05,
@@ -469,7 +385,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     down3_conv_double_conv_0 = aten.convolution(
         down3_pool,
-        down3_conv_double_conv_0_weight,
+        weights.down3_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -478,13 +394,13 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 128, 16, 16]
-    down3_conv_double_conv_1_num_batches_tra.add_(1)
+    buffers.down3_conv_double_conv_1_num_batches_tra.add_(1)
     native_batch_norm_5 = aten.native_batch_norm(
         down3_conv_double_conv_0,
-        down3_conv_double_conv_1_weight,
-        down3_conv_double_conv_1_bias,
-        down3_conv_double_conv_1_running_mean,
-        down3_conv_double_conv_1_running_var,
+        weights.down3_conv_double_conv_1_weight,
+        weights.down3_conv_double_conv_1_bias,
+        buffers.down3_conv_double_conv_1_running_mean,
+        buffers.down3_conv_double_conv_1_running_var,
         True,
         0.1,
         1e-05,
@@ -497,7 +413,7 @@ def pool_up3_forward(
     del native_batch_norm_5
     down3_conv_double_conv_3 = aten.convolution(
         down3_conv_double_conv_2,
-        down3_conv_double_conv_3_weight,
+        weights.down3_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -507,14 +423,14 @@ def pool_up3_forward(
         1,
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_2
-    down3_conv_double_conv_4_num_batches_tra.add_(1)
+    buffers.down3_conv_double_conv_4_num_batches_tra.add_(1)
     native_batch_norm_6, native_batch_norm_mean_6, native_batch_norm_rstd_6 = (
         aten.native_batch_norm(
             down3_conv_double_conv_3,
-            down3_conv_double_conv_4_weight,
-            down3_conv_double_conv_4_bias,
-            down3_conv_double_conv_4_running_mean,
-            down3_conv_double_conv_4_running_var,
+            weights.down3_conv_double_conv_4_weight,
+            weights.down3_conv_double_conv_4_bias,
+            buffers.down3_conv_double_conv_4_running_mean,
+            buffers.down3_conv_double_conv_4_running_var,
             True,
             0.1,
             1e-05,
@@ -527,8 +443,8 @@ def pool_up3_forward(
     # x = self.up(x)
     x_2 = aten.convolution(
         down3_conv_double_conv_5,
-        up1_up_weight,
-        up1_up_bias,
+        weights.up1_up_weight,
+        weights.up1_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -542,7 +458,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     up1_conv_double_conv_0 = aten.convolution(
         up1,
-        up1_conv_double_conv_0_weight,
+        weights.up1_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -552,14 +468,14 @@ def pool_up3_forward(
         1,
     )  # f32[8, 64, 32, 32]
     del up1
-    up1_conv_double_conv_1_num_batches_track.add_(1)
+    buffers.up1_conv_double_conv_1_num_batches_track.add_(1)
     native_batch_norm_7, native_batch_norm_mean_7, native_batch_norm_rstd_7 = (
         aten.native_batch_norm(
             up1_conv_double_conv_0,
-            up1_conv_double_conv_1_weight,
-            up1_conv_double_conv_1_bias,
-            up1_conv_double_conv_1_running_mean,
-            up1_conv_double_conv_1_running_var,
+            weights.up1_conv_double_conv_1_weight,
+            weights.up1_conv_double_conv_1_bias,
+            buffers.up1_conv_double_conv_1_running_mean,
+            buffers.up1_conv_double_conv_1_running_var,
             True,
             0.1,
             1e-05,
@@ -571,7 +487,7 @@ def pool_up3_forward(
     del native_batch_norm_7
     up1_conv_double_conv_3 = aten.convolution(
         up1_conv_double_conv_2,
-        up1_conv_double_conv_3_weight,
+        weights.up1_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -580,14 +496,14 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 64, 32, 32]
-    up1_conv_double_conv_4_num_batches_track.add_(1)
+    buffers.up1_conv_double_conv_4_num_batches_track.add_(1)
     native_batch_norm_8, native_batch_norm_mean_8, native_batch_norm_rstd_8 = (
         aten.native_batch_norm(
             up1_conv_double_conv_3,
-            up1_conv_double_conv_4_weight,
-            up1_conv_double_conv_4_bias,
-            up1_conv_double_conv_4_running_mean,
-            up1_conv_double_conv_4_running_var,
+            weights.up1_conv_double_conv_4_weight,
+            weights.up1_conv_double_conv_4_bias,
+            buffers.up1_conv_double_conv_4_running_mean,
+            buffers.up1_conv_double_conv_4_running_var,
             True,
             0.1,
             1e-05,
@@ -600,8 +516,8 @@ def pool_up3_forward(
     # x = self.up(x)
     x_3 = aten.convolution(
         up1_conv_double_conv_5,
-        up2_up_weight,
-        up2_up_bias,
+        weights.up2_up_weight,
+        weights.up2_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -615,7 +531,7 @@ def pool_up3_forward(
     # return self.double_conv(x)
     up2_conv_double_conv_0 = aten.convolution(
         up2,
-        up2_conv_double_conv_0_weight,
+        weights.up2_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -625,14 +541,14 @@ def pool_up3_forward(
         1,
     )  # f32[8, 32, 64, 64]
     del up2
-    up2_conv_double_conv_1_num_batches_track.add_(1)
+    buffers.up2_conv_double_conv_1_num_batches_track.add_(1)
     native_batch_norm_9, native_batch_norm_mean_9, native_batch_norm_rstd_9 = (
         aten.native_batch_norm(
             up2_conv_double_conv_0,
-            up2_conv_double_conv_1_weight,
-            up2_conv_double_conv_1_bias,
-            up2_conv_double_conv_1_running_mean,
-            up2_conv_double_conv_1_running_var,
+            weights.up2_conv_double_conv_1_weight,
+            weights.up2_conv_double_conv_1_bias,
+            buffers.up2_conv_double_conv_1_running_mean,
+            buffers.up2_conv_double_conv_1_running_var,
             True,
             0.1,
             1e-05,
@@ -644,7 +560,7 @@ def pool_up3_forward(
     del native_batch_norm_9
     up2_conv_double_conv_3 = aten.convolution(
         up2_conv_double_conv_2,
-        up2_conv_double_conv_3_weight,
+        weights.up2_conv_double_conv_3_weight,
         None,
         [1, 1],
         [1, 1],
@@ -653,14 +569,14 @@ def pool_up3_forward(
         [0, 0],
         1,
     )  # f32[8, 32, 64, 64]
-    up2_conv_double_conv_4_num_batches_track.add_(1)
+    buffers.up2_conv_double_conv_4_num_batches_track.add_(1)
     native_batch_norm_10, native_batch_norm_mean_10, native_batch_norm_rstd_10 = (
         aten.native_batch_norm(
             up2_conv_double_conv_3,
-            up2_conv_double_conv_4_weight,
-            up2_conv_double_conv_4_bias,
-            up2_conv_double_conv_4_running_mean,
-            up2_conv_double_conv_4_running_var,
+            weights.up2_conv_double_conv_4_weight,
+            weights.up2_conv_double_conv_4_bias,
+            buffers.up2_conv_double_conv_4_running_mean,
+            buffers.up2_conv_double_conv_4_running_var,
             True,
             0.1,
             1e-05,
@@ -675,7 +591,15 @@ def pool_up3_forward(
         up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
     )  # f32[8, 32, 128, 128]
     x_5 = aten.convolution(
-        x_4, up3_up_1_weight, up3_up_1_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+        x_4,
+        weights.up3_up_1_weight,
+        weights.up3_up_1_bias,
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
     )  # f32[8, 16, 128, 128]
     # return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
@@ -728,93 +652,70 @@ def pool_up3_forward(
     )
 
 
-def pool_up3_recompute(x_5, x):
+def pool_up3_recompute(taken, x):
     """Part of the forward again of down1.pool..up3."""
+    (x_5,) = taken
+    taken.clear()
     # return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
     del x_5
     return out
 
 
-def pool_up3_backward(
-    grad_out,
-    x_4,
-    up2_conv_double_conv_5,
-    up2_conv_double_conv_3,
-    native_batch_norm_mean_10,
-    native_batch_norm_rstd_10,
-    up2_conv_double_conv_2,
-    up2_conv_double_conv_0,
-    native_batch_norm_mean_9,
-    native_batch_norm_rstd_9,
-    up1_conv_double_conv_5,
-    down1_conv_double_conv_5,
-    up1_conv_double_conv_3,
-    native_batch_norm_mean_8,
-    native_batch_norm_rstd_8,
-    up1_conv_double_conv_2,
-    up1_conv_double_conv_0,
-    native_batch_norm_mean_7,
-    native_batch_norm_rstd_7,
-    down3_conv_double_conv_5,
-    down2_conv_double_conv_5,
-    down3_conv_double_conv_3,
-    native_batch_norm_mean_6,
-    native_batch_norm_rstd_6,
-    down3_conv_double_conv_0,
-    down3_pool,
-    down3_pool_indices,
-    down2_conv_double_conv_3,
-    native_batch_norm_mean_4,
-    native_batch_norm_rstd_4,
-    down2_conv_double_conv_2,
-    down2_conv_double_conv_0,
-    native_batch_norm_mean_3,
-    native_batch_norm_rstd_3,
-    down2_pool,
-    down2_pool_indices,
-    down1_conv_double_conv_3,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    down1_conv_double_conv_2,
-    down1_pool,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    down1_pool_indices,
-    x,
-    up3_up_1_weight,
-    up2_conv_double_conv_4_weight,
-    up2_conv_double_conv_3_weight,
-    up2_conv_double_conv_1_weight,
-    up2_up_weight,
-    up2_up_bias,
-    up2_conv_double_conv_0_weight,
-    up1_conv_double_conv_4_weight,
-    up1_conv_double_conv_3_weight,
-    up1_conv_double_conv_1_weight,
-    up1_up_weight,
-    up1_up_bias,
-    up1_conv_double_conv_0_weight,
-    down3_conv_double_conv_4_weight,
-    down3_conv_double_conv_1_weight,
-    down3_conv_double_conv_1_bias,
-    down3_conv_double_conv_3_weight,
-    down3_conv_double_conv_0_weight,
-    down2_conv_double_conv_4_weight,
-    down2_conv_double_conv_3_weight,
-    down2_conv_double_conv_1_weight,
-    down2_conv_double_conv_0_weight,
-    down1_conv_double_conv_4_weight,
-    down1_conv_double_conv_3_weight,
-    down1_conv_double_conv_0_weight,
-    down1_conv_double_conv_1_weight,
-):
+def pool_up3_backward(taken, x, weights):
     """Gradients of down1.pool..up3."""
+    (
+        grad_out,
+        x_4,
+        up2_conv_double_conv_5,
+        up2_conv_double_conv_3,
+        native_batch_norm_mean_10,
+        native_batch_norm_rstd_10,
+        up2_conv_double_conv_2,
+        up2_conv_double_conv_0,
+        native_batch_norm_mean_9,
+        native_batch_norm_rstd_9,
+        up1_conv_double_conv_5,
+        down1_conv_double_conv_5,
+        up1_conv_double_conv_3,
+        native_batch_norm_mean_8,
+        native_batch_norm_rstd_8,
+        up1_conv_double_conv_2,
+        up1_conv_double_conv_0,
+        native_batch_norm_mean_7,
+        native_batch_norm_rstd_7,
+        down3_conv_double_conv_5,
+        down2_conv_double_conv_5,
+        down3_conv_double_conv_3,
+        native_batch_norm_mean_6,
+        native_batch_norm_rstd_6,
+        down3_conv_double_conv_0,
+        down3_pool,
+        down3_pool_indices,
+        down2_conv_double_conv_3,
+        native_batch_norm_mean_4,
+        native_batch_norm_rstd_4,
+        down2_conv_double_conv_2,
+        down2_conv_double_conv_0,
+        native_batch_norm_mean_3,
+        native_batch_norm_rstd_3,
+        down2_pool,
+        down2_pool_indices,
+        down1_conv_double_conv_3,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+        down1_conv_double_conv_2,
+        down1_pool,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
+        down1_pool_indices,
+    ) = taken
+    taken.clear()
     # grad of x = self.up(x)
     grad_x_4, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
         x_4,
-        up3_up_1_weight,
+        weights.up3_up_1_weight,
         [16],
         [1, 1],
         [0, 0],
@@ -844,7 +745,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_10,
         up2_conv_double_conv_3,
-        up2_conv_double_conv_4_weight,
+        weights.up2_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_10,
@@ -863,7 +764,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_up2_conv_double_conv_3,
             up2_conv_double_conv_2,
-            up2_conv_double_conv_3_weight,
+            weights.up2_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -889,7 +790,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_9,
         up2_conv_double_conv_0,
-        up2_conv_double_conv_1_weight,
+        weights.up2_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_9,
@@ -907,8 +808,8 @@ def pool_up3_backward(
     # x = self.up(x)
     x_3 = aten.convolution(
         up1_conv_double_conv_5,
-        up2_up_weight,
-        up2_up_bias,
+        weights.up2_up_weight,
+        weights.up2_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -923,7 +824,7 @@ def pool_up3_backward(
     grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up2_conv_double_conv_0,
         up2,
-        up2_conv_double_conv_0_weight,
+        weights.up2_conv_double_conv_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -939,7 +840,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             aten.slice.Tensor(grad_up2, 1, 32, 64),
             up1_conv_double_conv_5,
-            up2_up_weight,
+            weights.up2_up_weight,
             [32],
             [2, 2],
             [0, 0],
@@ -965,7 +866,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_8,
         up1_conv_double_conv_3,
-        up1_conv_double_conv_4_weight,
+        weights.up1_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_8,
@@ -984,7 +885,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_up1_conv_double_conv_3,
             up1_conv_double_conv_2,
-            up1_conv_double_conv_3_weight,
+            weights.up1_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1010,7 +911,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_7,
         up1_conv_double_conv_0,
-        up1_conv_double_conv_1_weight,
+        weights.up1_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_7,
@@ -1028,8 +929,8 @@ def pool_up3_backward(
     # x = self.up(x)
     x_2 = aten.convolution(
         down3_conv_double_conv_5,
-        up1_up_weight,
-        up1_up_bias,
+        weights.up1_up_weight,
+        weights.up1_up_bias,
         [2, 2],
         [0, 0],
         [1, 1],
@@ -1046,7 +947,7 @@ def pool_up3_backward(
     grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up1_conv_double_conv_0,
         up1,
-        up1_conv_double_conv_0_weight,
+        weights.up1_conv_double_conv_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1062,7 +963,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             aten.slice.Tensor(grad_up1, 1, 64, 128),
             down3_conv_double_conv_5,
-            up1_up_weight,
+            weights.up1_up_weight,
             [64],
             [2, 2],
             [0, 0],
@@ -1088,7 +989,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_6,
         down3_conv_double_conv_3,
-        down3_conv_double_conv_4_weight,
+        weights.down3_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_6,
@@ -1107,8 +1008,8 @@ def pool_up3_backward(
     native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
         aten.native_batch_norm(
             down3_conv_double_conv_0,
-            down3_conv_double_conv_1_weight,
-            down3_conv_double_conv_1_bias,
+            weights.down3_conv_double_conv_1_weight,
+            weights.down3_conv_double_conv_1_bias,
             None,
             None,
             True,
@@ -1125,7 +1026,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down3_conv_double_conv_3,
             down3_conv_double_conv_2,
-            down3_conv_double_conv_3_weight,
+            weights.down3_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1151,7 +1052,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_5,
         down3_conv_double_conv_0,
-        down3_conv_double_conv_1_weight,
+        weights.down3_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_5,
@@ -1170,7 +1071,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down3_conv_double_conv_0,
             down3_pool,
-            down3_conv_double_conv_0_weight,
+            weights.down3_conv_double_conv_0_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1213,7 +1114,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_4,
         down2_conv_double_conv_3,
-        down2_conv_double_conv_4_weight,
+        weights.down2_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_4,
@@ -1232,7 +1133,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down2_conv_double_conv_3,
             down2_conv_double_conv_2,
-            down2_conv_double_conv_3_weight,
+            weights.down2_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1258,7 +1159,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_3,
         down2_conv_double_conv_0,
-        down2_conv_double_conv_1_weight,
+        weights.down2_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean_3,
@@ -1277,7 +1178,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down2_conv_double_conv_0,
             down2_pool,
-            down2_conv_double_conv_0_weight,
+            weights.down2_conv_double_conv_0_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1320,7 +1221,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm_2,
         down1_conv_double_conv_3,
-        down1_conv_double_conv_4_weight,
+        weights.down1_conv_double_conv_4_weight,
         None,
         None,
         native_batch_norm_mean_2,
@@ -1339,7 +1240,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down1_conv_double_conv_3,
             down1_conv_double_conv_2,
-            down1_conv_double_conv_3_weight,
+            weights.down1_conv_double_conv_3_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1361,7 +1262,7 @@ def pool_up3_backward(
     # return self.double_conv(x)
     down1_conv_double_conv_0 = aten.convolution(
         down1_pool,
-        down1_conv_double_conv_0_weight,
+        weights.down1_conv_double_conv_0_weight,
         None,
         [1, 1],
         [1, 1],
@@ -1378,7 +1279,7 @@ def pool_up3_backward(
     ) = aten.native_batch_norm_backward(
         grad_native_batch_norm,
         down1_conv_double_conv_0,
-        down1_conv_double_conv_1_weight,
+        weights.down1_conv_double_conv_1_weight,
         None,
         None,
         native_batch_norm_mean,
@@ -1397,7 +1298,7 @@ def pool_up3_backward(
         aten.convolution_backward(
             grad_down1_conv_double_conv_0,
             down1_pool,
-            down1_conv_double_conv_0_weight,
+            weights.down1_conv_double_conv_0_weight,
             [0],
             [1, 1],
             [1, 1],
@@ -1462,35 +1363,23 @@ def pool_up3_backward(
 # ---- block: up3.conv.double_conv ----
 
 
-def double_conv_forward_2(
-    x,
-    layer_0_weight,
-    layer_1_num_batches_tracked,
-    layer_1_weight,
-    layer_1_bias,
-    layer_1_running_mean,
-    layer_1_running_var,
-    layer_3_weight,
-    layer_4_num_batches_tracked,
-    layer_4_weight,
-    layer_4_bias,
-    layer_4_running_mean,
-    layer_4_running_var,
-):
+def double_conv_forward_2(taken, weights, buffers):
     """Forward of up3.conv.double_conv."""
+    (x,) = taken
+    taken.clear()
     # return self.double_conv(x)
     layer_0 = aten.convolution(
-        x, layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        x, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
     del x
-    layer_1_num_batches_tracked.add_(1)
+    buffers.layer_1_num_batches_tracked.add_(1)
     native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
         aten.native_batch_norm(
             layer_0,
-            layer_1_weight,
-            layer_1_bias,
-            layer_1_running_mean,
-            layer_1_running_var,
+            weights.layer_1_weight,
+            weights.layer_1_bias,
+            buffers.layer_1_running_mean,
+            buffers.layer_1_running_var,
             True,
             0.1,
             1e-05,
@@ -1501,16 +1390,16 @@ def double_conv_forward_2(
     )  # f32[8, 16, 128, 128], in place of native_batch_norm
     del native_batch_norm
     layer_3 = aten.convolution(
-        layer_2, layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    layer_4_num_batches_tracked.add_(1)
+    buffers.layer_4_num_batches_tracked.add_(1)
     native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
         aten.native_batch_norm(
             layer_3,
-            layer_4_weight,
-            layer_4_bias,
-            layer_4_running_mean,
-            layer_4_running_var,
+            weights.layer_4_weight,
+            weights.layer_4_bias,
+            buffers.layer_4_running_mean,
+            buffers.layer_4_running_var,
             True,
             0.1,
             1e-05,
@@ -1532,23 +1421,21 @@ def double_conv_forward_2(
     )
 
 
-def double_conv_backward_2(
-    grad_out,
-    out,
-    layer_3,
-    native_batch_norm_mean_2,
-    native_batch_norm_rstd_2,
-    layer_2,
-    layer_0,
-    native_batch_norm_mean,
-    native_batch_norm_rstd,
-    x,
-    layer_4_weight,
-    layer_3_weight,
-    layer_1_weight,
-    layer_0_weight,
-):
+def double_conv_backward_2(taken, weights):
     """Gradients of up3.conv.double_conv."""
+    (
+        grad_out,
+        out,
+        layer_3,
+        native_batch_norm_mean_2,
+        native_batch_norm_rstd_2,
+        layer_2,
+        layer_0,
+        native_batch_norm_mean,
+        native_batch_norm_rstd,
+        x,
+    ) = taken
+    taken.clear()
     # grad of return self.double_conv(x)
     grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -1558,7 +1445,7 @@ def double_conv_backward_2(
         aten.native_batch_norm_backward(
             grad_native_batch_norm_2,
             layer_3,
-            layer_4_weight,
+            weights.layer_4_weight,
             None,
             None,
             native_batch_norm_mean_2,
@@ -1577,7 +1464,7 @@ def double_conv_backward_2(
     grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
         grad_layer_3,
         layer_2,
-        layer_3_weight,
+        weights.layer_3_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1596,7 +1483,7 @@ def double_conv_backward_2(
         aten.native_batch_norm_backward(
             grad_native_batch_norm,
             layer_0,
-            layer_1_weight,
+            weights.layer_1_weight,
             None,
             None,
             native_batch_norm_mean,
@@ -1610,7 +1497,7 @@ def double_conv_backward_2(
     grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
         grad_layer_0,
         x,
-        layer_0_weight,
+        weights.layer_0_weight,
         [0],
         [1, 1],
         [1, 1],
@@ -1635,11 +1522,11 @@ def double_conv_backward_2(
 # ---- block: outc ----
 
 
-def outc_forward(x, weight, bias, mask):
+def outc_forward(x, mask, weights):
     """Forward of outc."""
     # logits = self.outc(x)
     logits = aten.convolution(
-        x, weight, bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+        x, weights.weight, weights.bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
     )  # f32[8, 4, 128, 128]
     # return F.cross_entropy(logits, mask)
     log_softmax = aten._log_softmax(logits, 1, False)  # f32[8, 4, 128, 128]
@@ -1650,8 +1537,10 @@ def outc_forward(x, weight, bias, mask):
     return log_softmax, nll_loss2d_forward_weight, nll_loss2d_forward
 
 
-def outc_backward(log_softmax, nll_loss2d_forward_weight, tangents_1, x, mask, weight):
+def outc_backward(taken, tangents_1, x, mask, weights):
     """Gradients of outc."""
+    log_softmax, nll_loss2d_forward_weight = taken
+    taken.clear()
     # grad of return F.cross_entropy(logits, mask)
     grad_log_softmax = aten.nll_loss2d_backward(
         tangents_1, log_softmax, mask, None, 1, -100, nll_loss2d_forward_weight
@@ -1665,7 +1554,7 @@ def outc_backward(log_softmax, nll_loss2d_forward_weight, tangents_1, x, mask, w
     grad_x, grad_weight, grad_bias = aten.convolution_backward(
         grad_logits,
         x,
-        weight,
+        weights.weight,
         [4],
         [1, 1],
         [0, 0],
@@ -1975,21 +1864,7 @@ class DoubleConvStep(torch.autograd.Function):
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
-        ) = double_conv_forward(
-            live["image"],
-            weights.layer_0_weight,
-            buffers.layer_1_num_batches_tracked,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            buffers.layer_1_running_mean,
-            buffers.layer_1_running_var,
-            weights.layer_3_weight,
-            buffers.layer_4_num_batches_tracked,
-            weights.layer_4_weight,
-            weights.layer_4_bias,
-            buffers.layer_4_running_mean,
-            buffers.layer_4_running_var,
-        )
+        ) = double_conv_forward(live["image"], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2005,18 +1880,17 @@ class DoubleConvStep(torch.autograd.Function):
             grad_layer_4_weight,
             grad_layer_4_bias,
         ) = double_conv_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("layer_2", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
-            weights.layer_3_weight,
-            weights.layer_4_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("layer_2", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+                live.take(("native_batch_norm_mean", i)),
+                live.take(("native_batch_norm_rstd", i)),
+            ],
             live["image"],
-            weights.layer_0_weight,
-            weights.layer_1_weight,
+            weights,
         )
         return (
             token,
@@ -2087,75 +1961,7 @@ class PoolUp3Step(torch.autograd.Function):
             live["x_4", i],
             live["x_5", i],
             live["x", i + 1],
-        ) = pool_up3_forward(
-            live["x", i],
-            weights.down1_conv_double_conv_0_weight,
-            buffers.down1_conv_double_conv_1_num_batches_tra,
-            weights.down1_conv_double_conv_1_weight,
-            weights.down1_conv_double_conv_1_bias,
-            buffers.down1_conv_double_conv_1_running_mean,
-            buffers.down1_conv_double_conv_1_running_var,
-            weights.down1_conv_double_conv_3_weight,
-            buffers.down1_conv_double_conv_4_num_batches_tra,
-            weights.down1_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_4_bias,
-            buffers.down1_conv_double_conv_4_running_mean,
-            buffers.down1_conv_double_conv_4_running_var,
-            weights.down2_conv_double_conv_0_weight,
-            buffers.down2_conv_double_conv_1_num_batches_tra,
-            weights.down2_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_1_bias,
-            buffers.down2_conv_double_conv_1_running_mean,
-            buffers.down2_conv_double_conv_1_running_var,
-            weights.down2_conv_double_conv_3_weight,
-            buffers.down2_conv_double_conv_4_num_batches_tra,
-            weights.down2_conv_double_conv_4_weight,
-            weights.down2_conv_double_conv_4_bias,
-            buffers.down2_conv_double_conv_4_running_mean,
-            buffers.down2_conv_double_conv_4_running_var,
-            weights.down3_conv_double_conv_0_weight,
-            buffers.down3_conv_double_conv_1_num_batches_tra,
-            weights.down3_conv_double_conv_1_weight,
-            weights.down3_conv_double_conv_1_bias,
-            buffers.down3_conv_double_conv_1_running_mean,
-            buffers.down3_conv_double_conv_1_running_var,
-            weights.down3_conv_double_conv_3_weight,
-            buffers.down3_conv_double_conv_4_num_batches_tra,
-            weights.down3_conv_double_conv_4_weight,
-            weights.down3_conv_double_conv_4_bias,
-            buffers.down3_conv_double_conv_4_running_mean,
-            buffers.down3_conv_double_conv_4_running_var,
-            weights.up1_up_weight,
-            weights.up1_up_bias,
-            weights.up1_conv_double_conv_0_weight,
-            buffers.up1_conv_double_conv_1_num_batches_track,
-            weights.up1_conv_double_conv_1_weight,
-            weights.up1_conv_double_conv_1_bias,
-            buffers.up1_conv_double_conv_1_running_mean,
-            buffers.up1_conv_double_conv_1_running_var,
-            weights.up1_conv_double_conv_3_weight,
-            buffers.up1_conv_double_conv_4_num_batches_track,
-            weights.up1_conv_double_conv_4_weight,
-            weights.up1_conv_double_conv_4_bias,
-            buffers.up1_conv_double_conv_4_running_mean,
-            buffers.up1_conv_double_conv_4_running_var,
-            weights.up2_up_weight,
-            weights.up2_up_bias,
-            weights.up2_conv_double_conv_0_weight,
-            buffers.up2_conv_double_conv_1_num_batches_track,
-            weights.up2_conv_double_conv_1_weight,
-            weights.up2_conv_double_conv_1_bias,
-            buffers.up2_conv_double_conv_1_running_mean,
-            buffers.up2_conv_double_conv_1_running_var,
-            weights.up2_conv_double_conv_3_weight,
-            buffers.up2_conv_double_conv_4_num_batches_track,
-            weights.up2_conv_double_conv_4_weight,
-            weights.up2_conv_double_conv_4_bias,
-            buffers.up2_conv_double_conv_4_running_mean,
-            buffers.up2_conv_double_conv_4_running_var,
-            weights.up3_up_1_weight,
-            weights.up3_up_1_bias,
-        )
+        ) = pool_up3_forward(live["x", i], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2202,77 +2008,54 @@ class PoolUp3Step(torch.autograd.Function):
             grad_up3_up_1_weight,
             grad_up3_up_1_bias,
         ) = pool_up3_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("x_4", i)),
-            live.take(("up2_conv_double_conv_5", i)),
-            live.take(("up2_conv_double_conv_3", i)),
-            live.take(("native_batch_norm_mean_10", i)),
-            live.take(("native_batch_norm_rstd_10", i)),
-            live.take(("up2_conv_double_conv_2", i)),
-            live.take(("up2_conv_double_conv_0", i)),
-            live.take(("native_batch_norm_mean_9", i)),
-            live.take(("native_batch_norm_rstd_9", i)),
-            live.take(("up1_conv_double_conv_5", i)),
-            live.take(("down1_conv_double_conv_5", i)),
-            live.take(("up1_conv_double_conv_3", i)),
-            live.take(("native_batch_norm_mean_8", i)),
-            live.take(("native_batch_norm_rstd_8", i)),
-            live.take(("up1_conv_double_conv_2", i)),
-            live.take(("up1_conv_double_conv_0", i)),
-            live.take(("native_batch_norm_mean_7", i)),
-            live.take(("native_batch_norm_rstd_7", i)),
-            live.take(("down3_conv_double_conv_5", i)),
-            live.take(("down2_conv_double_conv_5", i)),
-            live.take(("down3_conv_double_conv_3", i)),
-            live.take(("native_batch_norm_mean_6", i)),
-            live.take(("native_batch_norm_rstd_6", i)),
-            live.take(("down3_conv_double_conv_0", i)),
-            live.take(("down3_pool", i)),
-            live.take(("down3_pool_indices", i)),
-            live.take(("down2_conv_double_conv_3", i)),
-            live.take(("native_batch_norm_mean_4", i)),
-            live.take(("native_batch_norm_rstd_4", i)),
-            live.take(("down2_conv_double_conv_2", i)),
-            live.take(("down2_conv_double_conv_0", i)),
-            live.take(("native_batch_norm_mean_3", i)),
-            live.take(("native_batch_norm_rstd_3", i)),
-            live.take(("down2_pool", i)),
-            live.take(("down2_pool_indices", i)),
-            live.take(("down1_conv_double_conv_3", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("down1_conv_double_conv_2", i)),
-            live.take(("down1_pool", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
-            live.take(("down1_pool_indices", i)),
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x_4", i)),
+                live.take(("up2_conv_double_conv_5", i)),
+                live.take(("up2_conv_double_conv_3", i)),
+                live.take(("native_batch_norm_mean_10", i)),
+                live.take(("native_batch_norm_rstd_10", i)),
+                live.take(("up2_conv_double_conv_2", i)),
+                live.take(("up2_conv_double_conv_0", i)),
+                live.take(("native_batch_norm_mean_9", i)),
+                live.take(("native_batch_norm_rstd_9", i)),
+                live.take(("up1_conv_double_conv_5", i)),
+                live.take(("down1_conv_double_conv_5", i)),
+                live.take(("up1_conv_double_conv_3", i)),
+                live.take(("native_batch_norm_mean_8", i)),
+                live.take(("native_batch_norm_rstd_8", i)),
+                live.take(("up1_conv_double_conv_2", i)),
+                live.take(("up1_conv_double_conv_0", i)),
+                live.take(("native_batch_norm_mean_7", i)),
+                live.take(("native_batch_norm_rstd_7", i)),
+                live.take(("down3_conv_double_conv_5", i)),
+                live.take(("down2_conv_double_conv_5", i)),
+                live.take(("down3_conv_double_conv_3", i)),
+                live.take(("native_batch_norm_mean_6", i)),
+                live.take(("native_batch_norm_rstd_6", i)),
+                live.take(("down3_conv_double_conv_0", i)),
+                live.take(("down3_pool", i)),
+                live.take(("down3_pool_indices", i)),
+                live.take(("down2_conv_double_conv_3", i)),
+                live.take(("native_batch_norm_mean_4", i)),
+                live.take(("native_batch_norm_rstd_4", i)),
+                live.take(("down2_conv_double_conv_2", i)),
+                live.take(("down2_conv_double_conv_0", i)),
+                live.take(("native_batch_norm_mean_3", i)),
+                live.take(("native_batch_norm_rstd_3", i)),
+                live.take(("down2_pool", i)),
+                live.take(("down2_pool_indices", i)),
+                live.take(("down1_conv_double_conv_3", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+                live.take(("down1_conv_double_conv_2", i)),
+                live.take(("down1_pool", i)),
+                live.take(("native_batch_norm_mean", i)),
+                live.take(("native_batch_norm_rstd", i)),
+                live.take(("down1_pool_indices", i)),
+            ],
             live["x", i],
-            weights.up3_up_1_weight,
-            weights.up2_conv_double_conv_4_weight,
-            weights.up2_conv_double_conv_3_weight,
-            weights.up2_conv_double_conv_1_weight,
-            weights.up2_up_weight,
-            weights.up2_up_bias,
-            weights.up2_conv_double_conv_0_weight,
-            weights.up1_conv_double_conv_4_weight,
-            weights.up1_conv_double_conv_3_weight,
-            weights.up1_conv_double_conv_1_weight,
-            weights.up1_up_weight,
-            weights.up1_up_bias,
-            weights.up1_conv_double_conv_0_weight,
-            weights.down3_conv_double_conv_4_weight,
-            weights.down3_conv_double_conv_1_weight,
-            weights.down3_conv_double_conv_1_bias,
-            weights.down3_conv_double_conv_3_weight,
-            weights.down3_conv_double_conv_0_weight,
-            weights.down2_conv_double_conv_4_weight,
-            weights.down2_conv_double_conv_3_weight,
-            weights.down2_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_0_weight,
-            weights.down1_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_3_weight,
-            weights.down1_conv_double_conv_0_weight,
-            weights.down1_conv_double_conv_1_weight,
+            weights,
         )
         return (
             token,
@@ -2335,21 +2118,7 @@ class DoubleConvStep_2(torch.autograd.Function):
             live["native_batch_norm_mean_2", i],
             live["native_batch_norm_rstd_2", i],
             live["x", i + 1],
-        ) = double_conv_forward_2(
-            live.take(("x", i)),
-            weights.layer_0_weight,
-            buffers.layer_1_num_batches_tracked,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            buffers.layer_1_running_mean,
-            buffers.layer_1_running_var,
-            weights.layer_3_weight,
-            buffers.layer_4_num_batches_tracked,
-            weights.layer_4_weight,
-            weights.layer_4_bias,
-            buffers.layer_4_running_mean,
-            buffers.layer_4_running_var,
-        )
+        ) = double_conv_forward_2([live.take(("x", i))], weights, buffers)
         return token.new_empty(0)
 
     @staticmethod
@@ -2357,7 +2126,7 @@ class DoubleConvStep_2(torch.autograd.Function):
     def backward(ctx, token):
         weights = DoubleConvWeights_2(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
-        live["x", i] = pool_up3_recompute(live.take(("x_5", i - 1)), live["x", i - 1])
+        live["x", i] = pool_up3_recompute([live.take(("x_5", i - 1))], live["x", i - 1])
         (
             live["grad_x", i],
             grad_layer_0_weight,
@@ -2367,20 +2136,19 @@ class DoubleConvStep_2(torch.autograd.Function):
             grad_layer_4_weight,
             grad_layer_4_bias,
         ) = double_conv_backward_2(
-            live.take(("grad_x", i + 1)),
-            live.take(("x", i + 1)),
-            live.take(("layer_3", i)),
-            live.take(("native_batch_norm_mean_2", i)),
-            live.take(("native_batch_norm_rstd_2", i)),
-            live.take(("layer_2", i)),
-            live.take(("layer_0", i)),
-            live.take(("native_batch_norm_mean", i)),
-            live.take(("native_batch_norm_rstd", i)),
-            live.take(("x", i)),
-            weights.layer_4_weight,
-            weights.layer_3_weight,
-            weights.layer_1_weight,
-            weights.layer_0_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("x", i + 1)),
+                live.take(("layer_3", i)),
+                live.take(("native_batch_norm_mean_2", i)),
+                live.take(("native_batch_norm_rstd_2", i)),
+                live.take(("layer_2", i)),
+                live.take(("layer_0", i)),
+                live.take(("native_batch_norm_mean", i)),
+                live.take(("native_batch_norm_rstd", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -2409,7 +2177,7 @@ class OutcStep(torch.autograd.Function):
             live["log_softmax", i],
             live["nll_loss2d_forward_weight", i],
             nll_loss2d_forward,
-        ) = outc_forward(live["x", i], weights.weight, weights.bias, live["mask"])
+        ) = outc_forward(live["x", i], live["mask"], weights)
         return nll_loss2d_forward
 
     @staticmethod
@@ -2422,12 +2190,14 @@ class OutcStep(torch.autograd.Function):
                 "no gradient arrived for nll_loss2d_forward, which this file was generated for"
             )
         live["grad_x", i], grad_weight, grad_bias = outc_backward(
-            live.take(("log_softmax", i)),
-            live.take(("nll_loss2d_forward_weight", i)),
+            [
+                live.take(("log_softmax", i)),
+                live.take(("nll_loss2d_forward_weight", i)),
+            ],
             grad_nll_loss2d_forward,
             live["x", i],
             live["mask"],
-            weights.weight,
+            weights,
         )
         return grad_nll_loss2d_forward.new_empty(0), None, None, grad_weight, grad_bias
 
@@ -2439,7 +2209,7 @@ def check_step(model, inputs):
         ("mask", inputs["mask"], (8, 128, 128), torch.int64, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -2508,8 +2278,8 @@ class UNet(nn.Module):
             token,
             live,
             0,
-            DoubleConvBuffers.of(self.inc.double_conv),
-            *DoubleConvWeights.of(self.inc.double_conv),
+            DoubleConvBuffers.of(self.get_submodule("inc.double_conv")),
+            *DoubleConvWeights.of(self.get_submodule("inc.double_conv")),
         )
         token = PoolUp3Step.apply(
             token, live, 1, PoolUp3Buffers.of(self), *PoolUp3Weights.of(self)
@@ -2518,10 +2288,12 @@ class UNet(nn.Module):
             token,
             live,
             2,
-            DoubleConvBuffers_2.of(self.up3.conv.double_conv),
-            *DoubleConvWeights_2.of(self.up3.conv.double_conv),
+            DoubleConvBuffers_2.of(self.get_submodule("up3.conv.double_conv")),
+            *DoubleConvWeights_2.of(self.get_submodule("up3.conv.double_conv")),
         )
-        nll_loss2d_forward = OutcStep.apply(token, live, 3, *OutcWeights.of(self.outc))
+        nll_loss2d_forward = OutcStep.apply(
+            token, live, 3, *OutcWeights.of(self.get_submodule("outc"))
+        )
         return nll_loss2d_forward
 
 

@@ -23,11 +23,12 @@
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
+import hashlib
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-import hashlib
-from typing import NamedTuple
 
 
 class FeedForward(nn.Module):
@@ -97,15 +98,13 @@ aten = torch.ops.aten
 # ---- block: to_patch_embedding..dropout ----
 
 
-def to_patch_embedding_dropout_forward(
-    img, to_patch_embedding_weight, to_patch_embedding_bias, cls_token, pos_embedding
-):
+def to_patch_embedding_dropout_forward(img, weights):
     """Forward of to_patch_embedding..dropout."""
     # x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
     x = aten.convolution(
         img,
-        to_patch_embedding_weight,
-        to_patch_embedding_bias,
+        weights.to_patch_embedding_weight,
+        weights.to_patch_embedding_bias,
         [4, 4],
         [0, 0],
         [1, 1],
@@ -115,11 +114,12 @@ def to_patch_embedding_dropout_forward(
     )  # f32[32, 128, 8, 8]
     # x = torch.cat((cls_tokens, x), dim=1)
     x_3 = torch.cat(
-        [cls_token.expand([32, -1, -1]), x.view([32, 128, 64]).transpose(1, 2)], 1
+        [weights.cls_token.expand([32, -1, -1]), x.view([32, 128, 64]).transpose(1, 2)],
+        1,
     )  # f32[32, 65, 128]
     del x
     # x = x + self.pos_embedding
-    x_4 = x_3.add_(pos_embedding)  # f32[32, 65, 128], in place of x_3
+    x_4 = x_3.add_(weights.pos_embedding)  # f32[32, 65, 128], in place of x_3
     del x_3
     # x = self.dropout(x)
     out, dropout_mask = aten.native_dropout(
@@ -129,10 +129,10 @@ def to_patch_embedding_dropout_forward(
     return dropout_mask, out
 
 
-def to_patch_embedding_dropout_backward(
-    grad_out, dropout_mask, img, to_patch_embedding_weight
-):
+def to_patch_embedding_dropout_backward(taken, img, weights):
     """Gradients of to_patch_embedding..dropout."""
+    grad_out, dropout_mask = taken
+    taken.clear()
     # grad of x = self.dropout(x)
     grad_x_4 = aten.native_dropout_backward(
         grad_out, dropout_mask, 1.1111111111111112
@@ -149,7 +149,7 @@ def to_patch_embedding_dropout_backward(
         aten.convolution_backward(
             aten.slice.Tensor(grad_x_4, 1, 1, 65).transpose(1, 2).view([32, 128, 8, 8]),
             img,
-            to_patch_embedding_weight,
+            weights.to_patch_embedding_weight,
             [128],
             [4, 4],
             [0, 0],
@@ -172,16 +172,18 @@ def to_patch_embedding_dropout_backward(
 # ---- block: transformer.layers.0.0 ----
 
 
-def transformer_forward(
-    x, norm_weight, norm_bias, to_qkv_weight, to_out_0_bias, to_out_0_weight
-):
+def transformer_forward(x, weights):
     """Forward of Transformer."""
     # x = self.norm(x)
-    norm = aten.native_layer_norm(x, [128], norm_weight, norm_bias, 1e-05)[
+    norm = aten.native_layer_norm(
+        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
+    )[
         0
     ]  # f32[32, 65, 128]
     # qkv = self.to_qkv(x).chunk(3, dim=-1)
-    to_qkv = torch.mm(norm.view([2080, 128]), to_qkv_weight.t())  # f32[2080, 384]
+    to_qkv = torch.mm(
+        norm.view([2080, 128]), weights.to_qkv_weight.t()
+    )  # f32[2080, 384]
     del norm
     # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
     qkv = to_qkv.view([32, 65, 384])
@@ -224,7 +226,7 @@ def transformer_forward(
     del bmm_2
     # return self.to_out(out)
     to_out_0 = torch.addmm(
-        to_out_0_bias, clone_4.view([2080, 128]), to_out_0_weight.t()
+        weights.to_out_0_bias, clone_4.view([2080, 128]), weights.to_out_0_weight.t()
     )  # f32[2080, 128]
     to_out_0_view = to_out_0.view([32, 65, 128])
     to_out_1, to_out_1_mask = aten.native_dropout(
@@ -237,16 +239,18 @@ def transformer_forward(
     return clone, clone_2, dropout_mask, clone_3, clone_4, to_out_1_mask, out
 
 
-def transformer_forward_3(
-    x, norm_weight, norm_bias, to_qkv_weight, to_out_0_bias, to_out_0_weight
-):
+def transformer_forward_3(x, weights):
     """Forward of Transformer."""
     # x = self.norm(x)
-    norm = aten.native_layer_norm(x, [128], norm_weight, norm_bias, 1e-05)[
+    norm = aten.native_layer_norm(
+        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
+    )[
         0
     ]  # f32[32, 65, 128]
     # qkv = self.to_qkv(x).chunk(3, dim=-1)
-    to_qkv = torch.mm(norm.view([2080, 128]), to_qkv_weight.t())  # f32[2080, 384]
+    to_qkv = torch.mm(
+        norm.view([2080, 128]), weights.to_qkv_weight.t()
+    )  # f32[2080, 384]
     del norm
     # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
     qkv = to_qkv.view([32, 65, 384])
@@ -289,7 +293,7 @@ def transformer_forward_3(
     del bmm_2
     # return self.to_out(out)
     to_out_0 = torch.addmm(
-        to_out_0_bias, clone_4.view([2080, 128]), to_out_0_weight.t()
+        weights.to_out_0_bias, clone_4.view([2080, 128]), weights.to_out_0_weight.t()
     )  # f32[2080, 128]
     del clone_4
     to_out_0_view = to_out_0.view([32, 65, 128])
@@ -303,21 +307,10 @@ def transformer_forward_3(
     return clone, clone_2, dropout_mask, clone_3, to_out_1_mask, out
 
 
-def transformer_backward(
-    grad_out,
-    to_out_1_mask,
-    clone,
-    clone_2,
-    dropout_mask,
-    clone_4,
-    clone_3,
-    x,
-    to_out_0_weight,
-    norm_weight,
-    norm_bias,
-    to_qkv_weight,
-):
+def transformer_backward(taken, weights):
     """Gradients of Transformer."""
+    grad_out, to_out_1_mask, clone, clone_2, dropout_mask, clone_4, clone_3, x = taken
+    taken.clear()
     # grad of return self.to_out(out)
     grad_to_out_0_view = aten.native_dropout_backward(
         grad_out, to_out_1_mask, 1.1111111111111112
@@ -325,7 +318,7 @@ def transformer_backward(
     del to_out_1_mask
     grad_to_out_0_view_view = grad_to_out_0_view.view([2080, 128])
     grad_clone_4_view = torch.mm(
-        grad_to_out_0_view_view, to_out_0_weight
+        grad_to_out_0_view_view, weights.to_out_0_weight
     )  # f32[2080, 128]
     # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
     clone_unsafe_view = clone.view([128, 65, 32])
@@ -414,7 +407,7 @@ def transformer_backward(
     del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
     # x = self.norm(x)
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [128], norm_weight, norm_bias, 1e-05
+        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
     # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
     grad_cat_view = grad_cat.view([2080, 384])
@@ -422,7 +415,7 @@ def transformer_backward(
         grad_cat_view.t(), norm.view([2080, 128])
     )  # f32[384, 128]
     del norm
-    grad_norm_view = torch.mm(grad_cat_view, to_qkv_weight)  # f32[2080, 128]
+    grad_norm_view = torch.mm(grad_cat_view, weights.to_qkv_weight)  # f32[2080, 128]
     del grad_cat, grad_cat_view
     # grad of x = self.norm(x)
     grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
@@ -431,8 +424,8 @@ def transformer_backward(
         [128],
         norm_mean,
         norm_rstd,
-        norm_weight,
-        norm_bias,
+        weights.norm_weight,
+        weights.norm_bias,
         [True, True, True],
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_norm_view, x, norm_mean, norm_rstd
@@ -448,20 +441,10 @@ def transformer_backward(
     )
 
 
-def transformer_backward_3(
-    grad_out,
-    to_out_1_mask,
-    clone,
-    clone_2,
-    dropout_mask,
-    clone_3,
-    x,
-    to_out_0_weight,
-    norm_weight,
-    norm_bias,
-    to_qkv_weight,
-):
+def transformer_backward_3(taken, weights):
     """Gradients of Transformer."""
+    grad_out, to_out_1_mask, clone, clone_2, dropout_mask, clone_3, x = taken
+    taken.clear()
     # grad of return self.to_out(out)
     grad_to_out_0_view = aten.native_dropout_backward(
         grad_out, to_out_1_mask, 1.1111111111111112
@@ -469,7 +452,7 @@ def transformer_backward_3(
     del to_out_1_mask
     grad_to_out_0_view_view = grad_to_out_0_view.view([2080, 128])
     grad_clone_4_view = torch.mm(
-        grad_to_out_0_view_view, to_out_0_weight
+        grad_to_out_0_view_view, weights.to_out_0_weight
     )  # f32[2080, 128]
     # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
     clone_unsafe_view = clone.view([128, 65, 32])
@@ -568,7 +551,7 @@ def transformer_backward_3(
     del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
     # x = self.norm(x)
     norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [128], norm_weight, norm_bias, 1e-05
+        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
     # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
     grad_cat_view = grad_cat.view([2080, 384])
@@ -576,7 +559,7 @@ def transformer_backward_3(
         grad_cat_view.t(), norm.view([2080, 128])
     )  # f32[384, 128]
     del norm
-    grad_norm_view = torch.mm(grad_cat_view, to_qkv_weight)  # f32[2080, 128]
+    grad_norm_view = torch.mm(grad_cat_view, weights.to_qkv_weight)  # f32[2080, 128]
     del grad_cat, grad_cat_view
     # grad of x = self.norm(x)
     grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
@@ -585,8 +568,8 @@ def transformer_backward_3(
         [128],
         norm_mean,
         norm_rstd,
-        norm_weight,
-        norm_bias,
+        weights.norm_weight,
+        weights.norm_bias,
         [True, True, True],
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_norm_view, x, norm_mean, norm_rstd
@@ -605,22 +588,16 @@ def transformer_backward_3(
 # ---- block: transformer.layers.0.1.net ----
 
 
-def transformer_forward_2(
-    x,
-    layer_0_weight,
-    layer_0_bias,
-    layer_1_bias,
-    layer_1_weight,
-    layer_4_bias,
-    layer_4_weight,
-):
+def transformer_forward_2(x, weights):
     """Forward of Transformer."""
     # return self.net(x)
-    layer_0 = aten.native_layer_norm(x, [128], layer_0_weight, layer_0_bias, 1e-05)[
+    layer_0 = aten.native_layer_norm(
+        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
+    )[
         0
     ]  # f32[32, 65, 128]
     layer_1 = torch.addmm(
-        layer_1_bias, layer_0.view([2080, 128]), layer_1_weight.t()
+        weights.layer_1_bias, layer_0.view([2080, 128]), weights.layer_1_weight.t()
     )  # f32[2080, 512]
     del layer_0
     layer_2 = aten.gelu(layer_1.view([32, 65, 512]))  # f32[32, 65, 512]
@@ -629,7 +606,7 @@ def transformer_forward_2(
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
     layer_4 = torch.addmm(
-        layer_4_bias, layer_3.view([2080, 512]), layer_4_weight.t()
+        weights.layer_4_bias, layer_3.view([2080, 512]), weights.layer_4_weight.t()
     )  # f32[2080, 128]
     del layer_3
     layer_4_view = layer_4.view([32, 65, 128])
@@ -643,22 +620,16 @@ def transformer_forward_2(
     return layer_1, layer_3_mask, layer_5_mask, out
 
 
-def transformer_forward_4(
-    x,
-    layer_0_weight,
-    layer_0_bias,
-    layer_1_bias,
-    layer_1_weight,
-    layer_4_bias,
-    layer_4_weight,
-):
+def transformer_forward_4(x, weights):
     """Forward of Transformer."""
     # return self.net(x)
-    layer_0 = aten.native_layer_norm(x, [128], layer_0_weight, layer_0_bias, 1e-05)[
+    layer_0 = aten.native_layer_norm(
+        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
+    )[
         0
     ]  # f32[32, 65, 128]
     layer_1 = torch.addmm(
-        layer_1_bias, layer_0.view([2080, 128]), layer_1_weight.t()
+        weights.layer_1_bias, layer_0.view([2080, 128]), weights.layer_1_weight.t()
     )  # f32[2080, 512]
     del layer_0
     layer_2 = aten.gelu(layer_1.view([32, 65, 512]))  # f32[32, 65, 512]
@@ -668,7 +639,7 @@ def transformer_forward_4(
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
     layer_4 = torch.addmm(
-        layer_4_bias, layer_3.view([2080, 512]), layer_4_weight.t()
+        weights.layer_4_bias, layer_3.view([2080, 512]), weights.layer_4_weight.t()
     )  # f32[2080, 128]
     layer_4_view = layer_4.view([32, 65, 128])
     layer_5, layer_5_mask = aten.native_dropout(
@@ -681,18 +652,10 @@ def transformer_forward_4(
     return layer_3_mask, layer_3, layer_5_mask, out
 
 
-def transformer_backward_2(
-    grad_out,
-    layer_5_mask,
-    layer_1,
-    layer_3_mask,
-    x,
-    layer_4_weight,
-    layer_1_weight,
-    layer_0_weight,
-    layer_0_bias,
-):
+def transformer_backward_2(taken, weights):
     """Gradients of Transformer."""
+    grad_out, layer_5_mask, layer_1, layer_3_mask, x = taken
+    taken.clear()
     # grad of return self.net(x)
     grad_layer_4_view = aten.native_dropout_backward(
         grad_out, layer_5_mask, 1.1111111111111112
@@ -700,7 +663,7 @@ def transformer_backward_2(
     del layer_5_mask
     grad_layer_4_view_view = grad_layer_4_view.view([2080, 128])
     grad_layer_3_view = torch.mm(
-        grad_layer_4_view_view, layer_4_weight
+        grad_layer_4_view_view, weights.layer_4_weight
     )  # f32[2080, 512]
     # return self.net(x)
     layer_1_view = layer_1.view([32, 65, 512])
@@ -726,11 +689,11 @@ def transformer_backward_2(
     del grad_layer_2, layer_1, layer_1_view
     grad_layer_1_view_view = grad_layer_1_view.view([2080, 512])
     grad_layer_0_view = torch.mm(
-        grad_layer_1_view_view, layer_1_weight
+        grad_layer_1_view_view, weights.layer_1_weight
     )  # f32[2080, 128]
     # return self.net(x)
     layer_0, layer_0_mean, layer_0_rstd = aten.native_layer_norm(
-        x, [128], layer_0_weight, layer_0_bias, 1e-05
+        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
     # grad of return self.net(x)
     grad_layer_1_weight = torch.mm(
@@ -745,8 +708,8 @@ def transformer_backward_2(
         [128],
         layer_0_mean,
         layer_0_rstd,
-        layer_0_weight,
-        layer_0_bias,
+        weights.layer_0_weight,
+        weights.layer_0_bias,
         [True, True, True],
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0_view, x, layer_0_mean, layer_0_rstd
@@ -763,19 +726,10 @@ def transformer_backward_2(
     )
 
 
-def transformer_backward_4(
-    grad_out,
-    layer_5_mask,
-    layer_3,
-    layer_3_mask,
-    x,
-    layer_4_weight,
-    layer_0_weight,
-    layer_0_bias,
-    layer_1_bias,
-    layer_1_weight,
-):
+def transformer_backward_4(taken, weights):
     """Gradients of Transformer."""
+    grad_out, layer_5_mask, layer_3, layer_3_mask, x = taken
+    taken.clear()
     # grad of return self.net(x)
     grad_layer_4_view = aten.native_dropout_backward(
         grad_out, layer_5_mask, 1.1111111111111112
@@ -783,7 +737,7 @@ def transformer_backward_4(
     del layer_5_mask
     grad_layer_4_view_view = grad_layer_4_view.view([2080, 128])
     grad_layer_3_view = torch.mm(
-        grad_layer_4_view_view, layer_4_weight
+        grad_layer_4_view_view, weights.layer_4_weight
     )  # f32[2080, 512]
     grad_layer_4_weight = torch.mm(
         grad_layer_4_view_view.t(), layer_3.view([2080, 512])
@@ -797,11 +751,11 @@ def transformer_backward_4(
     del grad_layer_3_view, layer_3_mask
     # return self.net(x)
     layer_0, layer_0_mean, layer_0_rstd = aten.native_layer_norm(
-        x, [128], layer_0_weight, layer_0_bias, 1e-05
+        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
     layer_0_view = layer_0.view([2080, 128])
     layer_1 = torch.addmm(
-        layer_1_bias, layer_0_view, layer_1_weight.t()
+        weights.layer_1_bias, layer_0_view, weights.layer_1_weight.t()
     )  # f32[2080, 512], recompute
     # grad of return self.net(x)
     grad_layer_1_view = aten.gelu_backward(
@@ -810,7 +764,7 @@ def transformer_backward_4(
     del grad_layer_2, layer_1
     grad_layer_1_view_view = grad_layer_1_view.view([2080, 512])
     grad_layer_0_view = torch.mm(
-        grad_layer_1_view_view, layer_1_weight
+        grad_layer_1_view_view, weights.layer_1_weight
     )  # f32[2080, 128]
     grad_layer_1_weight = torch.mm(
         grad_layer_1_view_view.t(), layer_0_view
@@ -824,8 +778,8 @@ def transformer_backward_4(
         [128],
         layer_0_mean,
         layer_0_rstd,
-        layer_0_weight,
-        layer_0_bias,
+        weights.layer_0_weight,
+        weights.layer_0_bias,
         [True, True, True],
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0_view, x, layer_0_mean, layer_0_rstd
@@ -845,36 +799,35 @@ def transformer_backward_4(
 # ---- block: transformer.norm..mlp_head ----
 
 
-def norm_mlp_head_forward(
-    x, transformer_norm_weight, transformer_norm_bias, mlp_head_bias, mlp_head_weight
-):
+def norm_mlp_head_forward(x, weights):
     """Forward of transformer.norm..mlp_head."""
     # return self.norm(x)
     transformer_norm, transformer_norm_mean, transformer_norm_rstd = (
         aten.native_layer_norm(
-            x, [128], transformer_norm_weight, transformer_norm_bias, 1e-05
+            x,
+            [128],
+            weights.transformer_norm_weight,
+            weights.transformer_norm_bias,
+            1e-05,
         )
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
     # return self.mlp_head(x[:, 0])
     mlp_head = torch.addmm(
-        mlp_head_bias, transformer_norm.select(1, 0), mlp_head_weight.t()
+        weights.mlp_head_bias,
+        transformer_norm.select(1, 0),
+        weights.mlp_head_weight.t(),
     )  # f32[32, 10]
     return transformer_norm, transformer_norm_mean, transformer_norm_rstd, mlp_head
 
 
-def norm_mlp_head_backward(
-    transformer_norm,
-    x,
-    transformer_norm_mean,
-    transformer_norm_rstd,
-    tangents_1,
-    mlp_head_weight,
-    transformer_norm_weight,
-    transformer_norm_bias,
-):
+def norm_mlp_head_backward(taken, tangents_1, weights):
     """Gradients of transformer.norm..mlp_head."""
+    transformer_norm, x, transformer_norm_mean, transformer_norm_rstd = taken
+    taken.clear()
     # grad of return self.mlp_head(x[:, 0])
-    grad_transformer_norm_select = torch.mm(tangents_1, mlp_head_weight)  # f32[32, 128]
+    grad_transformer_norm_select = torch.mm(
+        tangents_1, weights.mlp_head_weight
+    )  # f32[32, 128]
     grad_mlp_head_weight = torch.mm(
         tangents_1.t(), transformer_norm.select(1, 0)
     )  # f32[10, 128]
@@ -892,8 +845,8 @@ def norm_mlp_head_backward(
             [128],
             transformer_norm_mean,
             transformer_norm_rstd,
-            transformer_norm_weight,
-            transformer_norm_bias,
+            weights.transformer_norm_weight,
+            weights.transformer_norm_bias,
             [True, True, True],
         )
     )  # f32[32, 65, 128], f32[128], f32[128]
@@ -1021,11 +974,7 @@ class ToPatchEmbeddingDropoutStep(torch.autograd.Function):
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         live["dropout_mask", i], live["x", i + 1] = to_patch_embedding_dropout_forward(
-            live["img"],
-            weights.to_patch_embedding_weight,
-            weights.to_patch_embedding_bias,
-            weights.cls_token,
-            weights.pos_embedding,
+            live["img"], weights
         )
         return token.new_empty(0)
 
@@ -1040,10 +989,9 @@ class ToPatchEmbeddingDropoutStep(torch.autograd.Function):
             grad_to_patch_embedding_weight,
             grad_to_patch_embedding_bias,
         ) = to_patch_embedding_dropout_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("dropout_mask", i)),
+            [live.take(("grad_x", i + 1)), live.take(("dropout_mask", i))],
             live["img"],
-            weights.to_patch_embedding_weight,
+            weights,
         )
         return (
             token,
@@ -1072,14 +1020,7 @@ class TransformerStep(torch.autograd.Function):
             live["clone_4", i],
             live["to_out_1_mask", i],
             live["x", i + 1],
-        ) = transformer_forward(
-            live["x", i],
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.to_qkv_weight,
-            weights.to_out_0_bias,
-            weights.to_out_0_weight,
-        )
+        ) = transformer_forward(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1095,18 +1036,17 @@ class TransformerStep(torch.autograd.Function):
             grad_to_out_0_weight,
             grad_to_out_0_bias,
         ) = transformer_backward(
-            live.take(("grad_x", i + 1)),
-            live.take(("to_out_1_mask", i)),
-            live.take(("clone", i)),
-            live.take(("clone_2", i)),
-            live.take(("dropout_mask", i)),
-            live.take(("clone_4", i)),
-            live.take(("clone_3", i)),
-            live.take(("x", i)),
-            weights.to_out_0_weight,
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.to_qkv_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("to_out_1_mask", i)),
+                live.take(("clone", i)),
+                live.take(("clone_2", i)),
+                live.take(("dropout_mask", i)),
+                live.take(("clone_4", i)),
+                live.take(("clone_3", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1133,15 +1073,7 @@ class TransformerStep_2(torch.autograd.Function):
             live["layer_3_mask", i],
             live["layer_5_mask", i],
             live["x", i + 1],
-        ) = transformer_forward_2(
-            live["x", i],
-            weights.layer_0_weight,
-            weights.layer_0_bias,
-            weights.layer_1_bias,
-            weights.layer_1_weight,
-            weights.layer_4_bias,
-            weights.layer_4_weight,
-        )
+        ) = transformer_forward_2(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1158,15 +1090,14 @@ class TransformerStep_2(torch.autograd.Function):
             grad_layer_4_weight,
             grad_layer_4_bias,
         ) = transformer_backward_2(
-            live.take(("grad_x", i + 1)),
-            live.take(("layer_5_mask", i)),
-            live.take(("layer_1", i)),
-            live.take(("layer_3_mask", i)),
-            live.take(("x", i)),
-            weights.layer_4_weight,
-            weights.layer_1_weight,
-            weights.layer_0_weight,
-            weights.layer_0_bias,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("layer_5_mask", i)),
+                live.take(("layer_1", i)),
+                live.take(("layer_3_mask", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1196,14 +1127,7 @@ class TransformerStep_3(torch.autograd.Function):
             live["clone_3", i],
             live["to_out_1_mask", i],
             live["x", i + 1],
-        ) = transformer_forward_3(
-            live["x", i],
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.to_qkv_weight,
-            weights.to_out_0_bias,
-            weights.to_out_0_weight,
-        )
+        ) = transformer_forward_3(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1219,17 +1143,16 @@ class TransformerStep_3(torch.autograd.Function):
             grad_to_out_0_weight,
             grad_to_out_0_bias,
         ) = transformer_backward_3(
-            live.take(("grad_x", i + 1)),
-            live.take(("to_out_1_mask", i)),
-            live.take(("clone", i)),
-            live.take(("clone_2", i)),
-            live.take(("dropout_mask", i)),
-            live.take(("clone_3", i)),
-            live.take(("x", i)),
-            weights.to_out_0_weight,
-            weights.norm_weight,
-            weights.norm_bias,
-            weights.to_qkv_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("to_out_1_mask", i)),
+                live.take(("clone", i)),
+                live.take(("clone_2", i)),
+                live.take(("dropout_mask", i)),
+                live.take(("clone_3", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1256,15 +1179,7 @@ class TransformerStep_4(torch.autograd.Function):
             live["layer_3", i],
             live["layer_5_mask", i],
             live["x", i + 1],
-        ) = transformer_forward_4(
-            live["x", i],
-            weights.layer_0_weight,
-            weights.layer_0_bias,
-            weights.layer_1_bias,
-            weights.layer_1_weight,
-            weights.layer_4_bias,
-            weights.layer_4_weight,
-        )
+        ) = transformer_forward_4(live["x", i], weights)
         return token.new_empty(0)
 
     @staticmethod
@@ -1281,16 +1196,14 @@ class TransformerStep_4(torch.autograd.Function):
             grad_layer_4_weight,
             grad_layer_4_bias,
         ) = transformer_backward_4(
-            live.take(("grad_x", i + 1)),
-            live.take(("layer_5_mask", i)),
-            live.take(("layer_3", i)),
-            live.take(("layer_3_mask", i)),
-            live.take(("x", i)),
-            weights.layer_4_weight,
-            weights.layer_0_weight,
-            weights.layer_0_bias,
-            weights.layer_1_bias,
-            weights.layer_1_weight,
+            [
+                live.take(("grad_x", i + 1)),
+                live.take(("layer_5_mask", i)),
+                live.take(("layer_3", i)),
+                live.take(("layer_3_mask", i)),
+                live.take(("x", i)),
+            ],
+            weights,
         )
         return (
             token,
@@ -1319,13 +1232,7 @@ class NormMlpHeadStep(torch.autograd.Function):
             live["transformer_norm_mean", i],
             live["transformer_norm_rstd", i],
             mlp_head,
-        ) = norm_mlp_head_forward(
-            live["x", i],
-            weights.transformer_norm_weight,
-            weights.transformer_norm_bias,
-            weights.mlp_head_bias,
-            weights.mlp_head_weight,
-        )
+        ) = norm_mlp_head_forward(live["x", i], weights)
         return mlp_head
 
     @staticmethod
@@ -1344,14 +1251,14 @@ class NormMlpHeadStep(torch.autograd.Function):
             grad_mlp_head_weight,
             grad_mlp_head_bias,
         ) = norm_mlp_head_backward(
-            live.take(("transformer_norm", i)),
-            live.take(("x", i)),
-            live.take(("transformer_norm_mean", i)),
-            live.take(("transformer_norm_rstd", i)),
+            [
+                live.take(("transformer_norm", i)),
+                live.take(("x", i)),
+                live.take(("transformer_norm_mean", i)),
+                live.take(("transformer_norm_rstd", i)),
+            ],
             grad_mlp_head,
-            weights.mlp_head_weight,
-            weights.transformer_norm_weight,
-            weights.transformer_norm_bias,
+            weights,
         )
         return (
             grad_mlp_head.new_empty(0),
@@ -1370,7 +1277,7 @@ def check_step(model, inputs):
         ("img", inputs["img"], (32, 3, 32, 32), torch.float32, False),
     ):
         if not isinstance(value, torch.Tensor):
-            raise ValueError(
+            raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
         got = tuple(value.shape), value.dtype, value.requires_grad
@@ -1444,28 +1351,52 @@ class ViT(nn.Module):
             token, live, 0, *ToPatchEmbeddingDropoutWeights.of(self)
         )
         token = TransformerStep.apply(
-            token, live, 1, *TransformerWeights.of(self.transformer.layers[0][0])
+            token,
+            live,
+            1,
+            *TransformerWeights.of(self.get_submodule("transformer.layers.0.0")),
         )
         token = TransformerStep_2.apply(
-            token, live, 2, *TransformerWeights_2.of(self.transformer.layers[0][1].net)
+            token,
+            live,
+            2,
+            *TransformerWeights_2.of(self.get_submodule("transformer.layers.0.1.net")),
         )
         token = TransformerStep.apply(
-            token, live, 3, *TransformerWeights.of(self.transformer.layers[1][0])
+            token,
+            live,
+            3,
+            *TransformerWeights.of(self.get_submodule("transformer.layers.1.0")),
         )
         token = TransformerStep_2.apply(
-            token, live, 4, *TransformerWeights_2.of(self.transformer.layers[1][1].net)
+            token,
+            live,
+            4,
+            *TransformerWeights_2.of(self.get_submodule("transformer.layers.1.1.net")),
         )
         token = TransformerStep.apply(
-            token, live, 5, *TransformerWeights.of(self.transformer.layers[2][0])
+            token,
+            live,
+            5,
+            *TransformerWeights.of(self.get_submodule("transformer.layers.2.0")),
         )
         token = TransformerStep_2.apply(
-            token, live, 6, *TransformerWeights_2.of(self.transformer.layers[2][1].net)
+            token,
+            live,
+            6,
+            *TransformerWeights_2.of(self.get_submodule("transformer.layers.2.1.net")),
         )
         token = TransformerStep_3.apply(
-            token, live, 7, *TransformerWeights.of(self.transformer.layers[3][0])
+            token,
+            live,
+            7,
+            *TransformerWeights.of(self.get_submodule("transformer.layers.3.0")),
         )
         token = TransformerStep_4.apply(
-            token, live, 8, *TransformerWeights_2.of(self.transformer.layers[3][1].net)
+            token,
+            live,
+            8,
+            *TransformerWeights_2.of(self.get_submodule("transformer.layers.3.1.net")),
         )
         mlp_head = NormMlpHeadStep.apply(token, live, 9, *NormMlpHeadWeights.of(self))
         return mlp_head
