@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -9,12 +10,13 @@ from hiremate_gen.solve.exact import Effort, tier
 from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.model import Model, build
 from hiremate_gen.solve.net import Codes, Net, profile
-from hiremate_gen.solve.polish import polish
+from hiremate_gen.solve.polish import ROUNDS, polish
 from hiremate_gen.solve.takeback import reduce
 
 LARGE = 1500  # ops from which the greedy on the whole net is left to the DP
 SMALL = 200  # binaries up to which the whole net is a MILP: beyond, it cost much and won little
 MOST = 100  # forward ops up to which that MILP is built at all
+NEAR = 6  # schedules next to the smallest peak that are shrunk further
 LEAST = 240_000  # steps replayed to make the smallest peak faster
 
 
@@ -70,9 +72,29 @@ def base(net: Net, seeds: Iterable[Codes], effort: Effort) -> Frontier:
         if len(model.runs) <= SMALL:
             frontier.model = model
             _smallest(frontier, model, effort)
+    moves = min(LEAST // (8 * (net.n_ops + net.n_forward)), 100)
+    _deepen(frontier, moves)
     least = frontier.points[0]
-    frontier.add(polish(net, least.codes, least.peak, min(LEAST // (8 * (net.n_ops + net.n_forward)), 100)))
+    frontier.add(polish(net, least.codes, least.peak, moves))
     return frontier
+
+
+def _deepen(frontier: Frontier, moves: int) -> None:
+    """Push the smallest peak down: shrink the schedules next to it with noise, in steps that halve when none helps."""
+    net, rng = frontier.net, random.Random(0)
+    step, missed = max((frontier.points[0].peak - net.base) // 64, 1), 0
+    for move in range(moves):
+        start = frontier.points[move % min(len(frontier.points), NEAR)]
+        spread = rng.choice((0.0, 0.3, 0.8))
+        factors = [1.0 + spread * (2 * rng.random() - 1) for _ in net.size]
+        budget = frontier.points[0].peak - step
+        codes = shrink(net, start.codes, budget, factors.__getitem__, rounds=ROUNDS)
+        missed += codes is None
+        if codes is not None:
+            frontier.add(reduce(net, codes, budget))
+            missed = 0
+        elif missed == NEAR:
+            step, missed = max(step // 2, 1), 0
 
 
 def _smallest(frontier: Frontier, model: Model, effort: Effort) -> None:

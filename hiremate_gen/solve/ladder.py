@@ -13,6 +13,7 @@ from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
 
 STEPS = 1_200_000  # steps replayed while polishing on the way to one budget: some four seconds
+DROPPED = 60_000  # steps replayed to shrink a schedule into a rung
 POLISHED, FINE = 8, 5  # halvings with much polish, and with little after that
 BOUNDED = 300  # forward ops up to which each rung gets a lower bound
 ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
@@ -90,12 +91,13 @@ class Ladder:
     def _starts(self, low: Rung, high: Rung, budget: int) -> list[Point]:
         """Ways into a rung, fastest first: what fits, and what does not, shrunk until it does."""
         net = self.frontier.net
+        rounds = max(DROPPED // net.n_ops, 8)
         found: dict[Codes, Point] = {}
         fits = self.frontier.best(budget)
         for known in (low.point, *([fits] if fits else [])):
             found.setdefault(known.codes, known)
         for above in (high.point, self.frontier.above(budget)):
-            codes = shrink(net, above.codes, budget) if above is not None else None
+            codes = shrink(net, above.codes, budget, rounds=rounds) if above is not None else None
             if codes is not None:
                 codes = reduce(net, codes, budget)
                 found.setdefault(codes, point(net, codes))
