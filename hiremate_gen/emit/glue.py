@@ -76,7 +76,7 @@ class Glue:
 
     def _prefix(self, block: Block, statics: tuple[str, ...]) -> str:
         paths = [self.graph.index[v].path for v in statics if self.graph.index[v].kind != "constant"]
-        return block.name if paths and all(p.startswith(block.name + ".") for p in paths) else ""
+        return block.name if any(p.startswith(block.name + ".") for p in paths) else ""
 
     # ---- blocks ------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Glue:
         outputs = [o.value for o in self.graph.outputs if o.value is not None] if last else []
         front = self._step(number, forward, tuple(dict.fromkeys(outputs)))
         arrivals = self._arrivals() if last else {}
-        steps = tuple(self._step(number, c, ()) for c in backward if c.steps or self._made(number, c))
+        steps = tuple(self._step(number, c, ()) for c in backward if c.steps or self._hands_gradients(number, c))
         mine = [(p, g) for p, g in self.graph.gradients if self.gradient_block(p, g) == number]
         grads = dict(reversed(mine))  # the first part of each
         further = [(p, g) for p, g in mine if grads[p] != g and not self._is_input(p)]
@@ -144,7 +144,7 @@ class Glue:
     def _is_input(self, value: str) -> bool:
         return self.graph.index[value].kind == "input"
 
-    def _made(self, number: int, call: Call) -> bool:
+    def _hands_gradients(self, number: int, call: Call) -> bool:
         return call.phase == "backward" and any(self.gradient_block(p, g) == number for p, g in self.graph.gradients)
 
     def output_names(self) -> list[str]:
@@ -277,7 +277,14 @@ class Glue:
         v = self.graph.index[value]
         if v.kind == "constant":
             return v.path
-        return attribute("module", v.path.removeprefix(prefix + ".") if prefix else v.path)
+        if prefix and v.path.startswith(prefix + "."):
+            return attribute("module", v.path.removeprefix(prefix + "."))
+        return attribute("model", v.path)
+
+    def _made(self, name: str, module: str) -> str:
+        """Source that fills the named tuple `name` for one block."""
+        part = next(w for w in self.weights.values() if w.name == name)
+        return f"{name}.of({', '.join(self.receiver if p == 'model' else module for p in part.parameters)})"
 
     def _place(self, number: int, part: ClassPart) -> None:
         self.classes.setdefault(part, []).append(number)
@@ -304,10 +311,11 @@ class Glue:
             for p, g in self.graph.gradients
             if self._is_input(p) and self.gradient_block(p, g) == number
         ]
-        arguments = [f"{part.buffers}.of({module})"] if part.buffers else []
+        made = {name: self._made(name, module) for name in (part.buffers, part.weights) if name}
+        arguments = [made[part.buffers]] if part.buffers else []
         arguments += inputs
-        arguments += [f"*{part.weights}.of({module})"] if part.weights else []
-        arguments += [f"{part.weights}.of({module}).{name}" for name in part.repeats]
+        arguments += [f"*{made[part.weights]}"] if part.weights else []
+        arguments += [f"{made[part.weights]}.{name}" for name in part.repeats]
         targets = ", ".join(self.output_names()) if part.last else "token"
         return ApplyPart(targets, cls, number, tuple(arguments))
 

@@ -66,6 +66,9 @@ class Names:
         return self._names[value]
 
     def _foreign(self, value: str) -> str:
+        if self._graph.index[value].kind == "tangent":
+            output = next(o.value for o in self._graph.outputs if o.grad == value)
+            return f"grad_{self._names.get(output or '', 'output')}"
         maker = self._graph.maker.get(value)
         return value if maker is None else self._base(maker)
 

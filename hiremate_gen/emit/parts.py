@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -19,11 +20,18 @@ class FunctionPart:
 
 @dataclass(frozen=True, slots=True)
 class WeightsPart:
-    """A named tuple of the tensors of one kind of block: `fields` pairs names with expressions on `module`."""
+    """A named tuple of the tensors of one kind of block: `fields` pairs names with expressions on `module`, which is
+    the block's, or on `model`."""
 
     name: str
     doc: str
     fields: tuple[tuple[str, str], ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What `of` needs."""
+        found = {re.split(r"[.\[]", text.removeprefix("getattr("))[0] for _, text in self.fields}
+        return tuple(name for name in ("module", "model") if name in found)
 
 
 @dataclass(frozen=True, slots=True)
