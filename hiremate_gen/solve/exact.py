@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from hiremate_gen.solve.model import Model
 if TYPE_CHECKING:
     from hiremate_gen.solve.milp import Answer
 
+WALL = 10  # HiGHS stops by the wall clock, which a busy machine makes run ahead of the processor's
 GAP = 0.002  # of the recomputation
 # Binaries up to which so many budgets are solved, with so many nodes each; and so many levels of the ladder.
 TIERS = ((60, 24, 400, 8), (200, 4, 40, 4), (800, 4, 30, 0))
@@ -41,6 +42,15 @@ class Effort:
         """Whether the time is over; asked before something that would be left out then."""
         self.cut = self.cut or self.left_s <= 0
         return self.cut
+
+    def bounded(self, solve: Callable[[float], Answer]) -> Answer | None:
+        """Run a solver that takes a limit in seconds of the wall clock; None when the time is over, before or after."""
+        if self.over:
+            return None
+        limit_s, began_s = WALL * max(self.left_s, 1.0), time.monotonic()
+        answer = solve(limit_s)
+        self.cut = self.cut or time.monotonic() - began_s >= limit_s
+        return None if self.over else answer
 
     @property
     def remark(self) -> str:
@@ -87,11 +97,11 @@ def optimise_all(tasks: Sequence[tuple[Model, Task]], effort: Effort) -> list[An
 
     def run(item: tuple[Model, Task]) -> Answer:
         model, task = item
-        if effort.over:
-            return Answer(None, 0.0, "no time left")
-        nodes = tier(model).nodes
-        answer = optimise(model, task.budget, task.known_s, gap=GAP, nodes=nodes, limit_s=max(effort.left_s, 1.0))
-        return answer if not effort.over else Answer(None, answer.bound, "no time left")
+        nodes, most_s = tier(model).nodes, task.known_s
+        answer = effort.bounded(
+            lambda limit_s: optimise(model, task.budget, most_s, gap=GAP, nodes=nodes, limit_s=limit_s)
+        )
+        return answer or Answer(None, 0.0, "no time left")
 
     hush()
     with ThreadPoolExecutor(max(min(effort.jobs, len(tasks)), 1)) as pool:

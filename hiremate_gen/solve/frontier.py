@@ -98,12 +98,14 @@ def _deepen(frontier: Frontier, moves: int) -> None:
 
 
 def _smallest(frontier: Frontier, model: Model, effort: Effort) -> None:
-    if effort.over or not model.runs:
+    if not model.runs:
         return
     from hiremate_gen.solve.milp import smallest
 
-    answer = smallest(model, frontier.points[0].peak, nodes=tier(model).nodes, limit_s=effort.left_s)
-    frontier.add(answer.codes if answer.codes is not None else ())
+    peak, nodes = frontier.points[0].peak, tier(model).nodes
+    answer = effort.bounded(lambda limit_s: smallest(model, peak, nodes=nodes, limit_s=limit_s))
+    if answer is not None and answer.codes is not None:
+        frontier.add(answer.codes)
 
 
 def _descend(frontier: Frontier) -> None:
