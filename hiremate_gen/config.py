@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 STAGES = ("load", "trace", "graph", "partition", "solve", "schedule")
-TIME_LIMIT_S = 60.0
+TIME_LIMIT_S = 300.0
 
 Report = Callable[[str], None]  # takes one line on what is being done now
 
