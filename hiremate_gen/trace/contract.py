@@ -17,11 +17,13 @@ _SIMPLE = (type(None), bool, int, float, str)
 
 
 def digest(model: nn.Module) -> tuple[int, str]:
-    """How many elements the parameters have, and a digest of their names, shapes, dtypes and requires_grad.
+    """How many elements the parameters have, and a digest of their names, shapes, dtypes and requires_grad, and of the
+    modules that are in evaluation.
 
     The emitted `check_step` computes the same digest from the model that it is given.
     """
     rows = [f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};" for n, p in model.named_parameters()]
+    rows += [f"{n} eval;" for n, m in model.named_modules() if not m.training]
     return sum(p.numel() for p in model.parameters()), hashlib.sha256("".join(rows).encode()).hexdigest()[:16]
 
 
