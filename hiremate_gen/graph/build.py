@@ -248,3 +248,10 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
 
 def _is_tangent(node: fx.Node) -> bool:
     return isinstance(node.meta.get("desc"), d.TangentAOTInput)
+    ops = _spare_returned(ops, reading.values, outputs)
+def _spare_returned(ops: tuple[Op, ...], values: dict[str, Value], outputs: list[Output]) -> tuple[Op, ...]:
+    """What the model returns is the caller's, who may look at it at any time: nothing is written over it."""
+    returned = {values[o.value].root for o in outputs if o.value is not None}
+    return tuple(replace(op, inplace=tuple(n for n in op.inplace if values[n].root not in returned)) for op in ops)
+
+
