@@ -16,7 +16,7 @@ from hiremate_gen.trace.direct import direct_joint
 from hiremate_gen.trace.exported import exported_joint
 from hiremate_gen.trace.kernels import eager_kernels
 from hiremate_gen.trace.leaves import Leaf
-from hiremate_gen.trace.refusals import Shown, explain, quiet
+from hiremate_gen.trace.refusals import Shown, explain, quiet, refuse_untrained
 
 WAYS = ("export", "direct")
 
@@ -75,7 +75,8 @@ def trace(
                 graph_module, leaves, structure = direct_joint(model, args, kwargs)
     except Exception as error:
         raise explain(error, shown) from error
-    paths, inputs = _input_paths(args, kwargs, names)
+    refuse_untrained(leaves)
+    paths, inputs = _input_paths(model, args, kwargs)
     fixed = [(p, repr(v)) for p, v in zip(paths, inputs, strict=True) if not isinstance(v, torch.Tensor)]
     fixed += unset(model, args, kwargs)
     return Traced(way, graph_module, leaves, structure, paths, tuple(fixed), sources(model, constants), *digest(model))
