@@ -221,7 +221,7 @@ class Glue:
     def _argument(self, number: int, call: Call, value: str) -> str:
         v = self.graph.index[value]
         if v.kind == "input":
-            return f"live[{input_slot(v.path)!r}]".replace("'", '"')
+            return f'live["{input_slot(v.path)}"]'
         if v.kind == "tangent":
             last = number == len(self.chain.blocks) - 1
             return self._arrivals()[value] if last else f'live["{value}"]'
