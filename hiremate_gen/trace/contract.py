@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 from collections import OrderedDict
@@ -65,3 +66,7 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
 def is_namedtuple(spec: pytree.TreeSpec) -> bool:
     """Whether the outermost container is a named tuple; its class is then the context."""
     return not spec.is_leaf() and isinstance(spec.context, type) and pytree.is_namedtuple_class(spec.context)
+    if dataclasses.is_dataclass(kind) and isinstance(spec.context, list) and len(spec.context) == 2:
+        names, missing = spec.context
+        fields = [*(f"{n}={text}" for n, text in zip(names, parts, strict=True)), *(f"{n}=None" for n in missing)]
+        return f"{getattr(kind, '__name__', '')}({', '.join(fields)})", at
