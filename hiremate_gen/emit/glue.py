@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +24,7 @@ class Glue:
     schedule: Schedule
     reserved: frozenset[str]
     receiver: str  # how forward calls the model: "self"
+    unindexed: frozenset[str] = frozenset()  # see `attribute`
     names: tuple[Names, ...] = field(init=False)
     prefixes: tuple[str, ...] = field(init=False)
     statics: tuple[tuple[str, ...], ...] = field(init=False)  # parameters and constants of each block
@@ -277,7 +279,7 @@ class Glue:
         v = self.graph.index[value]
         if v.kind == "constant":
             return v.path
-        return attribute("module", v.path.removeprefix(prefix + ".") if prefix else v.path)
+        return attribute("module", v.path.removeprefix(prefix + ".") if prefix else v.path, prefix, self.unindexed)
 
     def _place(self, number: int, part: ClassPart) -> None:
         self.classes.setdefault(part, []).append(number)
@@ -322,16 +324,20 @@ def input_slot(path: str) -> str:
     return path.replace('"', "'")
 
 
-def attribute(owner: str, path: str) -> str:
-    """`h.0.ln.weight` on `owner` as Python source: numbers index, anything that is no identifier goes by getattr."""
-    text = owner
+def attribute(owner: str, path: str, prefix: str = "", unindexed: frozenset[str] = frozenset()) -> str:
+    """`h.0.ln.weight` on `owner` as Python source: numbers index, anything that is no identifier goes by getattr.
+
+    `owner` is the module at `prefix`; those at the paths of `unindexed` call a child by a number and have no index.
+    """
+    text, at = owner, prefix
     for name in path.split("."):
-        if name.isdigit():
+        if name.isdigit() and at not in unindexed:
             text += f"[{name}]"
-        elif name.isidentifier():
+        elif name.isidentifier() and not keyword.iskeyword(name):
             text += f".{name}"
         else:
             text = f"getattr({text}, {name!r})"
+        at = f"{at}.{name}" if at else name
     return text
 
 

@@ -40,6 +40,7 @@ class Contract:
     parameters: int
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
+    unindexed: frozenset[str] = frozenset()  # paths of modules that call a child by a number and have no index
 
 
 def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract, facts: Facts) -> str:
@@ -53,7 +54,7 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
             hint="give it another name in model.py",
         )
     assert source.planned is not None
-    glue = Glue(graph, chain, schedule, taken | _OURS, source.planned.forward.receiver)
+    glue = Glue(graph, chain, schedule, taken | _OURS, source.planned.forward.receiver, contract.unindexed)
     glue.build()
     model = _model(source, graph, glue, contract)
     environment = _environment()
