@@ -168,7 +168,7 @@ def _written(job: Job, reserve: int) -> Written:
         torch=TORCH,
     )
     traced = job.traced
-    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
+    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source, traced.unindexed)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
     plan_json = dump_plan(
         plan,
@@ -194,10 +194,8 @@ def profile(options: ProfileOptions, report: Report) -> str:
 
 
 def _trace(loaded: Loaded, way: str) -> Traced:
-    assert loaded.source.planned is not None
-    names = loaded.source.planned.forward.names
     with loaded.at_home():
-        return trace(loaded.model, loaded.args, loaded.kwargs, names, loaded.shown, way)
+        return trace(loaded.model, loaded.args, loaded.kwargs, loaded.shown, way)
 
 
 def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:

@@ -80,7 +80,10 @@ def loss(out: Any) -> Tensor:
     """What a trainer would use: the scalar that the model returns, else something of all that it returns."""
     found = [t for t in tree_leaves(out) if isinstance(t, Tensor) and t.requires_grad]
     scalars = [t for t in found if t.ndim == 0]
-    return scalars[0] if scalars else torch.stack([t.square().mean() for t in found]).sum()
+    called = out.get("loss") if isinstance(out, dict) else None
+    if scalars:
+        return next((t for t in scalars if t is called), scalars[0])
+    return torch.stack([t.square().mean() for t in found]).sum()
 
 
 def gradients(model: nn.Module) -> list[Tensor | None]:

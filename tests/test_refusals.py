@@ -43,3 +43,37 @@ def test_values_decide(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert said[0].startswith(f"error: code/{where}: ") and words in said[0], said
     assert len(said) == 2 and str(tmp_path) not in result.stderr
     assert result.stdout == ""
+
+
+OTHERS = {
+    "sparse": (
+        "self.fc = nn.Embedding(9, 4, sparse=True)",
+        "return self.fc(x.long()).sum()",
+        "makes a sparse tensor: only dense ones",
+    ),
+    "max_norm": (
+        "self.fc = nn.Embedding(9, 4, max_norm=1.0)",
+        "return self.fc(x.long()).sum()",
+        "in place: only buffers may change",
+    ),
+    "detached": ("pass", "return self.fc(x).detach()", "nothing that forward returns needs a gradient"),
+    "no_tensor": ("pass", "return 3.0", "nothing that forward returns needs a gradient"),
+    "integers": ("pass", "return self.fc(x).argmax(1)", "nothing that forward returns needs a gradient"),
+    "mask": (
+        "self.t = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 1)",
+        "return self.t(x[None], mask=torch.ones(8, 8).triu(1).bool()).sum()",
+        "say is_causal=True or False",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_said_in_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, body, words = OTHERS[name]
+    head = HEAD.replace("    def forward", f"        {made}\n    def forward")
+    (tmp_path / "model.py").write_text(head + indent(body, " " * 8) + INPUTS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["model.py", "--budget", "1GiB", "-o", "-"])
+    assert result.exit_code == 3, result.output
+    assert words in result.stderr
+    assert result.stdout == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +24,7 @@ class Glue:
     schedule: Schedule
     reserved: frozenset[str]
     receiver: str  # how forward calls the model: "self"
+    unindexed: frozenset[str] = frozenset()  # see `attribute`
     names: tuple[Names, ...] = field(init=False)
     prefixes: tuple[str, ...] = field(init=False)
     statics: tuple[tuple[str, ...], ...] = field(init=False)  # parameters and constants of each block
@@ -221,7 +223,7 @@ class Glue:
     def _argument(self, number: int, call: Call, value: str) -> str:
         v = self.graph.index[value]
         if v.kind == "input":
-            return f"live[{input_slot(v.path)!r}]".replace("'", '"')
+            return f'live["{input_slot(v.path)}"]'
         if v.kind == "tangent":
             last = number == len(self.chain.blocks) - 1
             return self._arrivals()[value] if last else f'live["{value}"]'
@@ -278,8 +280,8 @@ class Glue:
         if v.kind == "constant":
             return v.path
         if prefix and v.path.startswith(prefix + "."):
-            return attribute("module", v.path.removeprefix(prefix + "."))
-        return attribute("model", v.path)
+            return attribute("module", v.path.removeprefix(prefix + "."), prefix, self.unindexed)
+        return attribute("model", v.path, "", self.unindexed)
 
     def _made(self, name: str, module: str) -> str:
         """Source that fills the named tuple `name` for one block."""
@@ -330,16 +332,20 @@ def input_slot(path: str) -> str:
     return path.replace('"', "'")
 
 
-def attribute(owner: str, path: str) -> str:
-    """`h.0.ln.weight` on `owner` as Python source: numbers index, anything that is no identifier goes by getattr."""
-    text = owner
+def attribute(owner: str, path: str, prefix: str = "", unindexed: frozenset[str] = frozenset()) -> str:
+    """`h.0.ln.weight` on `owner` as Python source: numbers index, anything that is no identifier goes by getattr.
+
+    `owner` is the module at `prefix`; those at the paths of `unindexed` call a child by a number and have no index.
+    """
+    text, at = owner, prefix
     for name in path.split("."):
-        if name.isdigit():
+        if name.isdigit() and at not in unindexed:
             text += f"[{name}]"
-        elif name.isidentifier():
+        elif name.isidentifier() and not keyword.iskeyword(name):
             text += f".{name}"
         else:
             text = f"getattr({text}, {name!r})"
+        at = f"{at}.{name}" if at else name
     return text
 
 

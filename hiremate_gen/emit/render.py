@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,7 @@ class Contract:
     parameters: int
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
+    unindexed: frozenset[str] = frozenset()  # paths of modules that call a child by a number and have no index
 
 
 def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract, facts: Facts) -> str:
@@ -52,7 +54,7 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
             hint="give it another name in model.py",
         )
     assert source.planned is not None
-    glue = Glue(graph, chain, schedule, taken | _OURS, source.planned.forward.receiver)
+    glue = Glue(graph, chain, schedule, taken | _OURS, source.planned.forward.receiver, contract.unindexed)
     glue.build()
     model = _model(source, graph, glue, contract)
     environment = _environment()
@@ -132,7 +134,7 @@ def _environment() -> jinja2.Environment:
     """Templates stand at the top of a checkout, and inside the package once it is installed."""
     here = Path(__file__).resolve().parents[1]
     folders = [here / "templates", here.parent / "templates"]
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([str(f) for f in folders]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -140,3 +142,5 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    return environment

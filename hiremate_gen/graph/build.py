@@ -167,6 +167,10 @@ def _outputs(reading: Reading, node: fx.Node, backward: bool, view: bool) -> tup
     value = node.meta["val"]
     tupled = isinstance(value, (tuple, list))
     items: list[Any] = list(value) if tupled else [value]
+    if any(isinstance(t, torch.Tensor) and t.layout != torch.strided for t in items):
+        raise UnsupportedError(
+            f"{node.target} makes a sparse tensor: only dense ones can be planned", where=reading.origins.where(node)
+        )
     used = {n.args[1] for n in node.users if n.target is operator.getitem} if tupled else {0}
     sizes = () if view else output_bytes(*op_call(node))
     base = reading.values[reading.names[node.args[0]]] if view and isinstance(node.args[0], fx.Node) else None
@@ -219,7 +223,11 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
     outputs: list[Output] = []
     gradients: list[tuple[str, str]] = []
     writes: list[tuple[str, str]] = []  # value, buffer path
-    tangents = {n.meta["desc"].output.idx: n.name for n in graph_module.graph.nodes if _is_tangent(n)}
+    tangents = {
+        n.meta["desc"].output.idx: n.name
+        for n in graph_module.graph.nodes
+        if _is_tangent(n) and isinstance(n.meta["desc"].output, d.PlainAOTOutput)
+    }
     primals = {n.meta["desc"]: n.name for n in graph_module.graph.nodes if n.op == "placeholder"}
     for node, desc in zip(output.args[0], output.meta["desc"], strict=True):
         name = reading.names[node] if isinstance(node, fx.Node) else None
@@ -241,9 +249,16 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
         else:
             raise UnsupportedError(f"the model returns something that cannot be planned ({desc.expr()})")
     ops = rewrite(tuple(reading.ops), reading.values, tuple(writes))
+    ops = _spare_returned(ops, reading.values, outputs)
     ops = reserve_for_loss(ops, reading.values)
     ops, parts = split_gradients(ops, reading.values, tuple(gradients), {o.value for o in outputs})
     return Graph(tuple(reading.values.values()), ops, tuple(outputs), parts, device)
+
+
+def _spare_returned(ops: tuple[Op, ...], values: dict[str, Value], outputs: list[Output]) -> tuple[Op, ...]:
+    """What the model returns is the caller's, who may look at it at any time: nothing is written over it."""
+    returned = {values[o.value].root for o in outputs if o.value is not None}
+    return tuple(replace(op, inplace=tuple(n for n in op.inplace if values[n].root not in returned)) for op in ops)
 
 
 def _is_tangent(node: fx.Node) -> bool:

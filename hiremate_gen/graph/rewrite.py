@@ -75,18 +75,24 @@ def split_gradients(
 def _batch_norm(
     ops: tuple[Op, ...], values: dict[str, Value], writes: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[Op, ...], tuple[tuple[str, str], ...]]:
-    """Batch norm in training writes its running statistics itself, once; a second run is given none to write."""
+    """Batch norm in training writes its running statistics itself, once; a second run is given none to write.
+
+    A module called several times updates the same buffers each time: what an earlier call made of them is, in the
+    file, the buffer itself.
+    """
     written = dict(writes)
-    statistics: set[str] = set()
+    buffers: dict[str, str] = {}  # new statistics -> the buffer that they go to
     done = []
     for op in ops:
         if op.target == _BATCH_NORM:
-            fresh = [n for n in op.outputs[3:] if n is not None]
-            statistics.update(fresh)
-            if any(
-                written.get(n, n) != b for n, b in zip(fresh, op.inputs[-len(fresh) :], strict=False) if n in written
-            ):
-                raise UnsupportedError("batch norm's running statistics go to another buffer than they came from")
+            old = [Ref(buffers.get(a.name, a.name)) if isinstance(a, Ref) else a for a in op.args[3:5]]
+            op = replace(op, args=(*op.args[:3], *old, *op.args[5:]))
+            for fresh, buffer in zip(op.outputs[3:], old, strict=True):
+                if fresh is not None and isinstance(buffer, Ref):
+                    buffers[fresh] = buffer.name
+                    if written.get(fresh, buffer.name) != buffer.name:
+                        message = "batch norm's running statistics go to another buffer than they came from"
+                        raise UnsupportedError(message)
             again = (*op.args[:3], _NONE, _NONE, *op.args[5:])
             op = replace(
                 op, target="aten.native_batch_norm.default", outputs=op.outputs[:3], again_args=again, recomputable=True
@@ -95,9 +101,11 @@ def _batch_norm(
             # In training the running statistics are not read.
             op = replace(op, args=(*op.args[:3], _NONE, _NONE, *op.args[5:]))
         done.append(op)
-    for name in statistics:
+    if any(name in buffers for op in done for name in op.inputs):
+        raise UnsupportedError("the model reads a batch norm's running statistics in the step that updates them")
+    for name in buffers:
         values.pop(name)
-    return tuple(done), tuple(w for w in writes if w[0] not in statistics)
+    return tuple(done), tuple(w for w in writes if w[0] not in buffers)
 
 
 def _buffer_writes(

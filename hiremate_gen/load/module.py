@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
+
+from torch.utils import _pytree as pytree
 
 from hiremate_gen.load.place import Place
 
@@ -71,9 +74,18 @@ def import_text(where: Place, text: str, left_out: Collection[int] = ()) -> Modu
     before = set(sys.modules)
     with _found(SourceLoader(where, text, left_out)):
         try:
-            return importlib.import_module(where.module)
+            module = importlib.import_module(where.module)
+            _open_dataclasses(module)
+            return module
         finally:
             _imported.update(n for n in set(sys.modules) - before if _is_local(sys.modules[n], where.root))
+
+
+def _open_dataclasses(module: ModuleType) -> None:
+    """Let torch see the tensors inside the module's dataclasses: models take and return such."""
+    for found in list(vars(module).values()):
+        if isinstance(found, type) and dataclasses.is_dataclass(found) and found not in pytree.SUPPORTED_NODES:
+            pytree.register_dataclass(found)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 from collections import OrderedDict
@@ -13,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from hiremate_gen.errors import UnsupportedError
 
+_Kind = inspect.Parameter
 _SIMPLE = (type(None), bool, int, float, str)
 
 
@@ -37,6 +39,41 @@ def unset(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     )
 
 
+def unindexed(model: nn.Module) -> frozenset[str]:
+    """Paths of the modules that call a child or a tensor by a number other than an index of theirs."""
+    found = set()
+    for path, module in model.named_modules(remove_duplicate=False):
+        names = [*module._modules, *module._parameters, *module._buffers]
+        listed = isinstance(module, nn.Sequential | nn.ModuleList | nn.ParameterList)
+        if any(n.isdigit() for n in names) and not (listed and names == [str(i) for i in range(len(names))]):
+            found.add(path)
+    return frozenset(found)
+
+
+def named_arguments(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Each argument, in order, with its source text on the parameters of forward: `x`, `args[0]`, `kwargs['y']`."""
+    parameters = inspect.signature(model.forward).parameters
+    kinds = [(name, p.kind) for name, p in parameters.items()]
+    plain = [name for name, kind in kinds if kind in (_Kind.POSITIONAL_ONLY, _Kind.POSITIONAL_OR_KEYWORD)]
+    rest = next((name for name, kind in kinds if kind is _Kind.VAR_POSITIONAL), "")
+    more = next((name for name, kind in kinds if kind is _Kind.VAR_KEYWORD), "")
+    rows = [(plain[at] if at < len(plain) else f"{rest}[{at - len(plain)}]", value) for at, value in enumerate(args)]
+    keys = {name for name, kind in kinds if kind in (_Kind.POSITIONAL_OR_KEYWORD, _Kind.KEYWORD_ONLY)}
+    return (*rows, *((key if key in keys else f"{more}[{key!r}]", value) for key, value in kwargs.items()))
+
+
+def open_ended(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """How many arguments `*args` takes and which `**kwargs`: source text, and that of what is planned for."""
+    bound = inspect.signature(model.forward).bind(*args, **kwargs).arguments
+    rows = []
+    for name, p in inspect.signature(model.forward).parameters.items():
+        if p.kind is _Kind.VAR_POSITIONAL:
+            rows.append((f"len({name})", repr(len(bound.get(name, ())))))
+        elif p.kind is _Kind.VAR_KEYWORD:
+            rows.append((f"sorted({name})", repr(sorted(bound.get(name, {})))))
+    return tuple(rows)
+
+
 def result_source(structure: pytree.TreeSpec, leaves: Sequence[str]) -> str:
     """Source of what the model returns, given the source of its leaves in order."""
     source, used = _source(structure, leaves, 0)
@@ -59,6 +96,10 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
     if kind in (dict, OrderedDict):
         items = ", ".join(f"{key!r}: {text}" for key, text in zip(spec.context, parts, strict=True))
         return f"{{{items}}}".replace("'", '"'), at
+    if dataclasses.is_dataclass(kind) and isinstance(spec.context, list) and len(spec.context) == 2:
+        names, missing = spec.context
+        fields = [*(f"{n}={text}" for n, text in zip(names, parts, strict=True)), *(f"{n}=None" for n in missing)]
+        return f"{getattr(kind, '__name__', '')}({', '.join(fields)})", at
     if is_namedtuple(spec):
         return f"{spec.context.__name__}({', '.join(parts)})", at
     raise UnsupportedError(f"forward returns a {getattr(kind, '__name__', kind)}: return tensors in a tuple or dict")

@@ -11,12 +11,12 @@ from torch import fx, nn
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.trace.constants import sources
-from hiremate_gen.trace.contract import digest, result_source, unset
+from hiremate_gen.trace.contract import digest, named_arguments, open_ended, result_source, unindexed, unset
 from hiremate_gen.trace.direct import direct_joint
 from hiremate_gen.trace.exported import exported_joint
 from hiremate_gen.trace.kernels import eager_kernels
 from hiremate_gen.trace.leaves import Leaf
-from hiremate_gen.trace.refusals import Shown, explain, quiet
+from hiremate_gen.trace.refusals import Shown, explain, quiet, refuse_untrained
 
 WAYS = ("export", "direct")
 
@@ -38,6 +38,7 @@ class Traced:
     constants: dict[str, str]  # source text of tensors that forward makes from Python values, by name in the graph
     elements: int  # of all parameters
     digest: str  # of their names, shapes, dtypes and requires_grad
+    unindexed: frozenset[str]  # paths of modules that call a child by a number and have no index for it
 
     @property
     def leaf_constants(self) -> tuple[str | None, ...]:
@@ -57,13 +58,12 @@ def trace(
     model: nn.Module,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    names: tuple[str, ...],
     shown: Shown = str,
     way: str = "export",
 ) -> Traced:
     """Trace one training step of `model` on example inputs (real or fake, as the model is).
 
-    `names` are the parameters of the model's forward; `shown` names the user's files in errors; `way` is one of WAYS.
+    `shown` names the user's files in errors; `way` is one of WAYS.
     Raises UnsupportedError, with the user's line, where the model cannot be traced.
     """
     constants: dict[str, torch.Tensor] = {}
@@ -75,18 +75,22 @@ def trace(
                 graph_module, leaves, structure = direct_joint(model, args, kwargs)
     except Exception as error:
         raise explain(error, shown) from error
-    paths, inputs = _input_paths(args, kwargs, names)
+    refuse_untrained(leaves)
+    paths, inputs = _input_paths(model, args, kwargs)
     fixed = [(p, repr(v)) for p, v in zip(paths, inputs, strict=True) if not isinstance(v, torch.Tensor)]
-    fixed += unset(model, args, kwargs)
-    return Traced(way, graph_module, leaves, structure, paths, tuple(fixed), sources(model, constants), *digest(model))
+    fixed += [*unset(model, args, kwargs), *open_ended(model, args, kwargs)]
+    made = sources(model, constants)
+    return Traced(
+        way, graph_module, leaves, structure, paths, tuple(fixed), made, *digest(model), unindexed=unindexed(model)
+    )
 
 
 def _input_paths(
-    args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...]
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """For each flat input its source text on the parameters of forward, and its value."""
     paths, leaves = [], []
-    named = dict(zip(names, args, strict=False)) | kwargs
-    for name, value in named.items():
+    for name, value in named_arguments(model, args, kwargs):
         for path, leaf in pytree.tree_flatten_with_path(value, is_leaf=lambda x: x is None)[0]:
             paths.append(name + pytree.keystr(path))
             leaves.append(leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,10 +14,15 @@ from torch import fx, nn
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from hiremate_gen.errors import HiremateError, UnsupportedError
+from hiremate_gen.trace.leaves import Leaf
 
 Shown = Callable[[str], str]  # from the file of a stack frame to the words for it; empty for what is not the user's
 
 _HINT = "a plan is made before there are values: use torch.where, or move the decision out of forward"
+_HINT_CAUSAL = (
+    "torch compares the mask with a causal one: say is_causal=True or False (tgt_is_causal, memory_is_causal) "
+    "beside the mask, and it need not"
+)
 _DATA_DEPENDENT = ("GuardOnDataDependent", "DataDependent", "data-dependent")
 
 
@@ -45,10 +50,24 @@ def explain(error: Exception, shown: Shown) -> HiremateError:
         return UnsupportedError(
             "the step depends on the values of a tensor" + (f", read by {op}" if op else "") + line,
             where=where,
-            hint=_HINT,
+            hint=_HINT_CAUSAL if _in(error, "_detect_is_causal_mask") else _HINT,
         )
     first = next((row for row in str(error).splitlines() if row.strip()), type(error).__name__)
     return UnsupportedError(f"torch cannot trace the training step: {first.rstrip('.')}{line}", where=where)
+
+
+def _in(error: Exception, function: str) -> bool:
+    """Whether the error came up in this function."""
+    return any(frame.name == function for frame in traceback.extract_tb(error.__traceback__))
+
+
+def refuse_untrained(leaves: Sequence[Leaf]) -> None:
+    """Raises UnsupportedError when no output needs a gradient."""
+    if not any(leaf.differentiable for leaf in leaves):
+        raise UnsupportedError(
+            "nothing that forward returns needs a gradient: there is no training step to plan",
+            hint="return the loss, or what it is made of, and leave requires_grad on for some parameter",
+        )
 
 
 def refuse_unknown_shapes(graph: fx.Graph, shown: Shown) -> None:

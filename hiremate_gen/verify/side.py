@@ -50,8 +50,8 @@ class Side:
 
 
 def loss_of(out: object) -> Tensor:
-    """What to call backward on: the first scalar that needs a gradient, of a named tuple its first output, else the
-    sum of each output's mean square.
+    """What to call backward on: the scalar called "loss" or the first that needs a gradient, of a named tuple its
+    first output, else the sum of each output's mean square.
 
     Raises ValueError when no output needs a gradient.
     """
@@ -60,7 +60,8 @@ def loss_of(out: object) -> Tensor:
         raise ValueError("no output needs a gradient: nothing to train")
     scalars = [t for t in leaves if t.ndim == 0]
     if scalars:
-        return scalars[0]
+        called = out.get("loss") if isinstance(out, Mapping) else getattr(out, "loss", None)
+        return next((t for t in scalars if t is called), scalars[0])
     used = leaves[:1] if hasattr(out, "_fields") else leaves
     return (
         torch.stack([t.float().pow(2).mean() for t in used]).sum() if len(used) > 1 else used[0].float().pow(2).mean()

@@ -22,7 +22,7 @@ class Up(nn.Module):
 
 
 def test_interpolation_is_not_decomposed() -> None:
-    traced = trace(Up(), (torch.randn(1, 2, 4, 4),), {}, ("x",))
+    traced = trace(Up(), (torch.randn(1, 2, 4, 4),), {})
     targets = {str(n.target) for n in traced.graph_module.graph.nodes}
     assert {"aten.upsample_bilinear2d.vec", "aten.upsample_nearest2d.vec"} & targets or {
         "aten.upsample_bilinear2d.default",
