@@ -129,29 +129,29 @@ def transformer_forward(idx, weights):
     # tok_emb = self.transformer.wte(idx)
     tok_emb = aten.embedding(weights.lm_head_weight, idx)  # f32[16, 128, 128]
     # pos_emb = self.transformer.wpe(pos)
-    pos_emb = aten.embedding(weights.transformer_wpe_weight, pos)  # f32[128, 128]
+    pos_emb = aten.embedding(weights.wpe_weight, pos)  # f32[128, 128]
     # x = self.transformer.drop(tok_emb + pos_emb)
     x = tok_emb.add_(pos_emb)  # f32[16, 128, 128], in place of tok_emb
     del tok_emb, pos_emb
-    out, transformer_drop_mask = aten.native_dropout(
+    out, drop_mask = aten.native_dropout(
         x, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
     del x
-    return pos, transformer_drop_mask, out
+    return pos, drop_mask, out
 
 
 def transformer_backward(taken, idx):
     """Gradients of transformer."""
-    grad_out, transformer_drop_mask, pos = taken
+    grad_out, drop_mask, pos = taken
     taken.clear()
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
     grad_x = aten.native_dropout_backward(
-        grad_out, transformer_drop_mask, 1.1111111111111112
+        grad_out, drop_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
-    del grad_out, transformer_drop_mask
+    del grad_out, drop_mask
     grad_sum = aten.sum.dim_IntList(grad_x, [0], True)  # f32[1, 128, 128]
     # grad of pos_emb = self.transformer.wpe(pos)
-    grad_transformer_wpe_weight = aten.embedding_dense_backward(
+    grad_wpe_weight = aten.embedding_dense_backward(
         grad_sum.view([128, 128]), pos, 128, -1, False
     )  # f32[128, 128]
     del grad_sum, pos
@@ -160,7 +160,7 @@ def transformer_backward(taken, idx):
         grad_x, idx, 512, -1, False
     )  # f32[512, 128]
     del grad_x
-    return grad_transformer_wpe_weight, grad_lm_head_weight_2
+    return grad_wpe_weight, grad_lm_head_weight_2
 
 
 # ---- block: transformer.h.0 ----
@@ -790,13 +790,13 @@ def ln_f_lm_head_forward(x, targets, weights):
     )
 
 
-def ln_f_lm_head_backward(taken, tangents_1, targets, weights):
+def ln_f_lm_head_backward(taken, grad_nll_loss_forward, targets, weights):
     """Gradients of transformer.ln_f..lm_head."""
     log_softmax, nll_loss_forward_weight, x = taken
     taken.clear()
     # grad of loss = F.cross_entropy(
     grad_log_softmax = aten.nll_loss_backward(
-        tangents_1,
+        grad_nll_loss_forward,
         log_softmax,
         targets.view([-1]),
         None,
@@ -881,13 +881,13 @@ class TransformerWeights(NamedTuple):
     """What the functions of transformer read besides activations."""
 
     lm_head_weight: torch.Tensor
-    transformer_wpe_weight: torch.Tensor
+    wpe_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, module, model):
         return cls(
-            module.lm_head.weight,
-            module.transformer.wpe.weight,
+            model.lm_head.weight,
+            module.wpe.weight,
         )
 
 
@@ -969,11 +969,11 @@ class LnFLmHeadWeights(NamedTuple):
     lm_head_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.transformer.ln_f.weight,
-            module.transformer.ln_f.bias,
-            module.lm_head.weight,
+            model.transformer.ln_f.weight,
+            model.transformer.ln_f.bias,
+            model.lm_head.weight,
         )
 
 
@@ -985,8 +985,8 @@ class TransformerStep(torch.autograd.Function):
         weights = TransformerWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
-        live["pos", i], live["transformer_drop_mask", i], live["x", i + 1] = (
-            transformer_forward(live["idx"], weights)
+        live["pos", i], live["drop_mask", i], live["x", i + 1] = transformer_forward(
+            live["idx"], weights
         )
         return token.new_empty(0)
 
@@ -995,15 +995,15 @@ class TransformerStep(torch.autograd.Function):
     def backward(ctx, token):
         _ = ctx.saved_tensors  # raises when backward has been here
         live, i = ctx.live, ctx.i
-        grad_transformer_wpe_weight, grad_lm_head_weight_2 = transformer_backward(
+        grad_wpe_weight, grad_lm_head_weight_2 = transformer_backward(
             [
                 live.take(("grad_x", i + 1)),
-                live.take(("transformer_drop_mask", i)),
+                live.take(("drop_mask", i)),
                 live.take(("pos", i)),
             ],
             live["idx"],
         )
-        return token, None, None, grad_lm_head_weight_2, grad_transformer_wpe_weight
+        return token, None, None, grad_lm_head_weight_2, grad_wpe_weight
 
 
 class BlockStep(torch.autograd.Function):
@@ -1237,10 +1237,11 @@ def check_step(model, inputs):
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
         for n, p in model.named_parameters()
     )
+    text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "b5934b18a438b60c":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes or requires_grad) are not those that this file was "
-            "generated for (875264 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
+            "that this file was generated for (875264 elements): regenerate it for this configuration"
         )
 
 
@@ -1313,7 +1314,12 @@ class GPT(nn.Module):
         live["idx"] = idx
         live["targets"] = targets
         token = torch.empty(0, requires_grad=True)
-        token = TransformerStep.apply(token, live, 0, *TransformerWeights.of(self))
+        token = TransformerStep.apply(
+            token,
+            live,
+            0,
+            *TransformerWeights.of(self.get_submodule("transformer"), self),
+        )
         token = BlockStep.apply(
             token, live, 1, *BlockWeights.of(self.get_submodule("transformer.h.0"))
         )

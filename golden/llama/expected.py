@@ -177,34 +177,34 @@ def transformer_block_forward(x, weights):
     output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
     mul = output.mul_(
-        weights.layers_0_attention_norm_weight
+        weights.attention_norm_weight
     )  # f32[32, 128, 128], in place of output
     del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    layers_0_attention_wq = torch.mm(
-        mul.view([4096, 128]), weights.layers_0_attention_wq_weight.t()
+    attention_wq = torch.mm(
+        mul.view([4096, 128]), weights.attention_wq_weight.t()
     )  # f32[4096, 128]
-    layers_0_attention_wk = torch.mm(
-        mul.view([4096, 128]), weights.layers_0_attention_wk_weight.t()
+    attention_wk = torch.mm(
+        mul.view([4096, 128]), weights.attention_wk_weight.t()
     )  # f32[4096, 32]
-    layers_0_attention_wv = torch.mm(
-        mul.view([4096, 128]), weights.layers_0_attention_wv_weight.t()
+    attention_wv = torch.mm(
+        mul.view([4096, 128]), weights.attention_wv_weight.t()
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
     mul_2 = aten.view_as_complex(
-        layers_0_attention_wq.view([32, 128, 8, -1, 2])
+        attention_wq.view([32, 128, 8, -1, 2])
     ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
-    del layers_0_attention_wq
+    del attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
-        layers_0_attention_wk.view([32, 128, 2, -1, 2])
+        attention_wk.view([32, 128, 2, -1, 2])
     ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
-    del layers_0_attention_wk
+    del attention_wk
     # keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
     clone = aten.clone(
         aten.view_as_real(mul_3)
@@ -216,12 +216,10 @@ def transformer_block_forward(x, weights):
     del mul_3
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
-        layers_0_attention_wv.view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
+        attention_wv.view([32, 128, 2, 16]).unsqueeze(3).expand([32, 128, 2, 4, 16]),
         memory_format=torch.contiguous_format,
     )  # f32[32, 128, 2, 4, 16]
-    del layers_0_attention_wv
+    del attention_wv
     # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     (
         scaled_dot_product_flash_attention_for_c,
@@ -234,13 +232,13 @@ def transformer_block_forward(x, weights):
         True,
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
     # return self.wo(output)
-    layers_0_attention_wo = torch.mm(
+    attention_wo = torch.mm(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        weights.layers_0_attention_wo_weight.t(),
+        weights.attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + layers_0_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
-    del layers_0_attention_wo
+    h = x + attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
+    del attention_wo
     # output = self._norm(x.float()).type_as(x)
     pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
     mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
@@ -252,29 +250,29 @@ def transformer_block_forward(x, weights):
     output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
     mul_4 = output_2.mul_(
-        weights.layers_0_ffn_norm_weight
+        weights.ffn_norm_weight
     )  # f32[32, 128, 128], in place of output_2
     del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    layers_0_feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), weights.layers_0_feed_forward_w1_weight.t()
+    feed_forward_w1 = torch.mm(
+        mul_4.view([4096, 128]), weights.feed_forward_w1_weight.t()
     )  # f32[4096, 384]
-    silu = F.silu(layers_0_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    layers_0_feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), weights.layers_0_feed_forward_w3_weight.t()
+    silu = F.silu(feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
+    feed_forward_w3 = torch.mm(
+        mul_4.view([4096, 128]), weights.feed_forward_w3_weight.t()
     )  # f32[4096, 384]
     del mul_4
     mul_5 = silu.mul_(
-        layers_0_feed_forward_w3.view([32, 128, 384])
+        feed_forward_w3.view([32, 128, 384])
     )  # f32[32, 128, 384], in place of silu
     del silu
-    layers_0_feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), weights.layers_0_feed_forward_w2_weight.t()
+    feed_forward_w2 = torch.mm(
+        mul_5.view([4096, 384]), weights.feed_forward_w2_weight.t()
     )  # f32[4096, 128]
     del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
-    out = h + layers_0_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
-    del layers_0_feed_forward_w2
+    out = h + feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
+    del feed_forward_w2
     return (
         rsqrt,
         mul_2,
@@ -284,8 +282,8 @@ def transformer_block_forward(x, weights):
         scaled_dot_product_flash_attention_for_c_2,
         h,
         rsqrt_2,
-        layers_0_feed_forward_w1,
-        layers_0_feed_forward_w3,
+        feed_forward_w1,
+        feed_forward_w3,
         out,
     )
 
@@ -303,34 +301,34 @@ def transformer_block_forward_2(x, weights):
     output = x * rsqrt  # f32[32, 128, 128]
     # return output * self.weight
     mul = output.mul_(
-        weights.layers_1_attention_norm_weight
+        weights.attention_norm_weight
     )  # f32[32, 128, 128], in place of output
     del output
     # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    layers_1_attention_wq = torch.mm(
-        mul.view([4096, 128]), weights.layers_1_attention_wq_weight.t()
+    attention_wq = torch.mm(
+        mul.view([4096, 128]), weights.attention_wq_weight.t()
     )  # f32[4096, 128]
-    layers_1_attention_wk = torch.mm(
-        mul.view([4096, 128]), weights.layers_1_attention_wk_weight.t()
+    attention_wk = torch.mm(
+        mul.view([4096, 128]), weights.attention_wk_weight.t()
     )  # f32[4096, 32]
-    layers_1_attention_wv = torch.mm(
-        mul.view([4096, 128]), weights.layers_1_attention_wv_weight.t()
+    attention_wv = torch.mm(
+        mul.view([4096, 128]), weights.attention_wv_weight.t()
     )  # f32[4096, 32]
     del mul
     # xq = apply_rotary_emb(xq, freqs_cis)
     mul_2 = aten.view_as_complex(
-        layers_1_attention_wq.view([32, 128, 8, -1, 2])
+        attention_wq.view([32, 128, 8, -1, 2])
     ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 8, 8]
-    del layers_1_attention_wq
+    del attention_wq
     # xk = apply_rotary_emb(xk, freqs_cis)
     mul_3 = aten.view_as_complex(
-        layers_1_attention_wk.view([32, 128, 2, -1, 2])
+        attention_wk.view([32, 128, 2, -1, 2])
     ) * weights.freqs_cis.view(
         [1, 128, 1, 8]
     )  # c64[32, 128, 2, 8]
-    del layers_1_attention_wk
+    del attention_wk
     # keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
     clone = aten.clone(
         aten.view_as_real(mul_3)
@@ -342,9 +340,7 @@ def transformer_block_forward_2(x, weights):
     del mul_3
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
-        layers_1_attention_wv.view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
+        attention_wv.view([32, 128, 2, 16]).unsqueeze(3).expand([32, 128, 2, 4, 16]),
         memory_format=torch.contiguous_format,
     )  # f32[32, 128, 2, 4, 16]
     # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
@@ -360,13 +356,13 @@ def transformer_block_forward_2(x, weights):
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
     del clone_2
     # return self.wo(output)
-    layers_1_attention_wo = torch.mm(
+    attention_wo = torch.mm(
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        weights.layers_1_attention_wo_weight.t(),
+        weights.attention_wo_weight.t(),
     )  # f32[4096, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + layers_1_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
-    del layers_1_attention_wo
+    h = x + attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
+    del attention_wo
     # output = self._norm(x.float()).type_as(x)
     pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
     mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
@@ -378,166 +374,40 @@ def transformer_block_forward_2(x, weights):
     output_2 = h * rsqrt_2  # f32[32, 128, 128]
     # return output * self.weight
     mul_4 = output_2.mul_(
-        weights.layers_1_ffn_norm_weight
+        weights.ffn_norm_weight
     )  # f32[32, 128, 128], in place of output_2
     del output_2
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    layers_1_feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), weights.layers_1_feed_forward_w1_weight.t()
+    feed_forward_w1 = torch.mm(
+        mul_4.view([4096, 128]), weights.feed_forward_w1_weight.t()
     )  # f32[4096, 384]
-    silu = F.silu(layers_1_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    layers_1_feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), weights.layers_1_feed_forward_w3_weight.t()
+    silu = F.silu(feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
+    feed_forward_w3 = torch.mm(
+        mul_4.view([4096, 128]), weights.feed_forward_w3_weight.t()
     )  # f32[4096, 384]
     del mul_4
     mul_5 = silu.mul_(
-        layers_1_feed_forward_w3.view([32, 128, 384])
+        feed_forward_w3.view([32, 128, 384])
     )  # f32[32, 128, 384], in place of silu
     del silu
-    layers_1_feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), weights.layers_1_feed_forward_w2_weight.t()
+    feed_forward_w2 = torch.mm(
+        mul_5.view([4096, 384]), weights.feed_forward_w2_weight.t()
     )  # f32[4096, 128]
     del mul_5
     # return h + self.feed_forward(self.ffn_norm(h))
-    out = h + layers_1_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
-    del layers_1_feed_forward_w2
+    out = h + feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
+    del feed_forward_w2
     return (
         rsqrt,
-        layers_1_attention_wv,
+        attention_wv,
         mul_2,
         clone,
         scaled_dot_product_flash_attention_for_c,
         scaled_dot_product_flash_attention_for_c_2,
         h,
         rsqrt_2,
-        layers_1_feed_forward_w1,
-        layers_1_feed_forward_w3,
-        out,
-    )
-
-
-def transformer_block_forward_3(x, weights):
-    """Forward of TransformerBlock."""
-    # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
-    mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
-    del pow_2
-    add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
-    del mean
-    rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
-    del add
-    output = x * rsqrt  # f32[32, 128, 128]
-    # return output * self.weight
-    mul = output.mul_(
-        weights.layers_2_attention_norm_weight
-    )  # f32[32, 128, 128], in place of output
-    del output
-    # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    layers_2_attention_wq = torch.mm(
-        mul.view([4096, 128]), weights.layers_2_attention_wq_weight.t()
-    )  # f32[4096, 128]
-    layers_2_attention_wk = torch.mm(
-        mul.view([4096, 128]), weights.layers_2_attention_wk_weight.t()
-    )  # f32[4096, 32]
-    layers_2_attention_wv = torch.mm(
-        mul.view([4096, 128]), weights.layers_2_attention_wv_weight.t()
-    )  # f32[4096, 32]
-    del mul
-    # xq = apply_rotary_emb(xq, freqs_cis)
-    mul_2 = aten.view_as_complex(
-        layers_2_attention_wq.view([32, 128, 8, -1, 2])
-    ) * weights.freqs_cis.view(
-        [1, 128, 1, 8]
-    )  # c64[32, 128, 8, 8]
-    del layers_2_attention_wq
-    # xk = apply_rotary_emb(xk, freqs_cis)
-    mul_3 = aten.view_as_complex(
-        layers_2_attention_wk.view([32, 128, 2, -1, 2])
-    ) * weights.freqs_cis.view(
-        [1, 128, 1, 8]
-    )  # c64[32, 128, 2, 8]
-    del layers_2_attention_wk
-    # keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    clone = aten.clone(
-        aten.view_as_real(mul_3)
-        .view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16]
-    del mul_3
-    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    clone_2 = aten.clone(
-        layers_2_attention_wv.view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16]
-    # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    (
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
-    ) = aten._scaled_dot_product_flash_attention_for_cpu(
-        aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
-        clone.view([32, 128, 8, 16]).transpose(1, 2),
-        clone_2.view([32, 128, 8, 16]).transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[32, 8, 128, 16], f32[32, 8, 128]
-    del clone_2
-    # return self.wo(output)
-    layers_2_attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        weights.layers_2_attention_wo_weight.t(),
-    )  # f32[4096, 128]
-    # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + layers_2_attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
-    del layers_2_attention_wo
-    # output = self._norm(x.float()).type_as(x)
-    pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
-    mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
-    del pow_3
-    add_2 = mean_2.add_(1e-05)  # f32[32, 128, 1], in place of mean_2
-    del mean_2
-    rsqrt_2 = torch.rsqrt(add_2)  # f32[32, 128, 1]
-    del add_2
-    output_2 = h * rsqrt_2  # f32[32, 128, 128]
-    # return output * self.weight
-    mul_4 = output_2.mul_(
-        weights.layers_2_ffn_norm_weight
-    )  # f32[32, 128, 128], in place of output_2
-    del output_2
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    layers_2_feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), weights.layers_2_feed_forward_w1_weight.t()
-    )  # f32[4096, 384]
-    silu = F.silu(layers_2_feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    layers_2_feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), weights.layers_2_feed_forward_w3_weight.t()
-    )  # f32[4096, 384]
-    del mul_4
-    mul_5 = silu.mul_(
-        layers_2_feed_forward_w3.view([32, 128, 384])
-    )  # f32[32, 128, 384], in place of silu
-    del silu
-    layers_2_feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), weights.layers_2_feed_forward_w2_weight.t()
-    )  # f32[4096, 128]
-    del mul_5
-    # return h + self.feed_forward(self.ffn_norm(h))
-    out = h + layers_2_feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
-    del layers_2_feed_forward_w2
-    return (
-        rsqrt,
-        layers_2_attention_wv,
-        mul_2,
-        clone,
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
-        h,
-        rsqrt_2,
-        layers_2_feed_forward_w1,
-        layers_2_feed_forward_w3,
+        feed_forward_w1,
+        feed_forward_w3,
         out,
     )
 
@@ -545,8 +415,8 @@ def transformer_block_forward_3(x, weights):
 def transformer_block_backward(taken, weights):
     """Gradients of TransformerBlock."""
     (
-        layers_0_feed_forward_w1,
-        layers_0_feed_forward_w3,
+        feed_forward_w1,
+        feed_forward_w3,
         grad_out,
         h,
         rsqrt_2,
@@ -560,63 +430,59 @@ def transformer_block_backward(taken, weights):
     ) = taken
     taken.clear()
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    layers_0_feed_forward_w1_unsafe_view = layers_0_feed_forward_w1.view([32, 128, 384])
-    silu = F.silu(layers_0_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
-    layers_0_feed_forward_w3_unsafe_view = layers_0_feed_forward_w3.view([32, 128, 384])
-    mul_5 = silu * layers_0_feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
+    feed_forward_w1_unsafe_view = feed_forward_w1.view([32, 128, 384])
+    silu = F.silu(feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
+    feed_forward_w3_unsafe_view = feed_forward_w3.view([32, 128, 384])
+    mul_5 = silu * feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_out_view = grad_out.view([4096, 128])
-    grad_layers_0_feed_forward_w2_weight = torch.mm(
+    grad_feed_forward_w2_weight = torch.mm(
         grad_out_view.t(), mul_5.view([4096, 384])
     )  # f32[128, 384]
     del mul_5
     grad_mul_5_view = torch.mm(
-        grad_out_view, weights.layers_0_feed_forward_w2_weight
+        grad_out_view, weights.feed_forward_w2_weight
     )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
     del silu
     grad_silu_2 = (
-        grad_mul_5_view_view * layers_0_feed_forward_w3_unsafe_view
+        grad_mul_5_view_view * feed_forward_w3_unsafe_view
     )  # f32[32, 128, 384]
     del (
         grad_mul_5_view,
         grad_mul_5_view_view,
-        layers_0_feed_forward_w3,
-        layers_0_feed_forward_w3_unsafe_view,
+        feed_forward_w3,
+        feed_forward_w3_unsafe_view,
     )
     # output = self._norm(x.float()).type_as(x)
     output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul_4 = output_2 * weights.layers_0_ffn_norm_weight  # f32[32, 128, 128], recompute
+    mul_4 = output_2 * weights.ffn_norm_weight  # f32[32, 128, 128], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
-    grad_layers_0_feed_forward_w3_weight = torch.mm(
+    grad_feed_forward_w3_weight = torch.mm(
         grad_silu_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, weights.layers_0_feed_forward_w3_weight
+        grad_silu_view, weights.feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
-    grad_layers_0_feed_forward_w1_unsafe_vie = aten.silu_backward(
-        grad_silu_2, layers_0_feed_forward_w1_unsafe_view
+    grad_feed_forward_w1_unsafe_view = aten.silu_backward(
+        grad_silu_2, feed_forward_w1_unsafe_view
     )  # f32[32, 128, 384]
-    del grad_silu_2, layers_0_feed_forward_w1, layers_0_feed_forward_w1_unsafe_view
-    grad_layers_0_feed_forward_w1_unsafe_vie_2 = (
-        grad_layers_0_feed_forward_w1_unsafe_vie.view([4096, 384])
+    del grad_silu_2, feed_forward_w1, feed_forward_w1_unsafe_view
+    grad_feed_forward_w1_unsafe_view_view = grad_feed_forward_w1_unsafe_view.view(
+        [4096, 384]
     )
-    grad_layers_0_feed_forward_w1_weight = torch.mm(
-        grad_layers_0_feed_forward_w1_unsafe_vie_2.t(), mul_4.view([4096, 128])
+    grad_feed_forward_w1_weight = torch.mm(
+        grad_feed_forward_w1_unsafe_view_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_0_feed_forward_w1_unsafe_vie_2,
-        weights.layers_0_feed_forward_w1_weight,
+        grad_feed_forward_w1_unsafe_view_view, weights.feed_forward_w1_weight
     )  # f32[4096, 128]
-    del (
-        grad_layers_0_feed_forward_w1_unsafe_vie,
-        grad_layers_0_feed_forward_w1_unsafe_vie_2,
-    )
+    del grad_feed_forward_w1_unsafe_view, grad_feed_forward_w1_unsafe_view_view
     grad_add = grad_mul_4_view_2.view([32, 128, 128]) + grad_mul_4_view.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
@@ -625,7 +491,7 @@ def transformer_block_backward(taken, weights):
     grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
     del output_2
     grad_output_2_2 = grad_add.mul_(
-        weights.layers_0_ffn_norm_weight
+        weights.ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
     grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
@@ -660,12 +526,12 @@ def transformer_block_backward(taken, weights):
     del grad_h_3, grad_h_6
     # grad of return self.wo(output)
     grad_h_7_view = grad_h_7.view([4096, 128])
-    grad_layers_0_attention_wo_weight = torch.mm(
+    grad_attention_wo_weight = torch.mm(
         grad_h_7_view.t(),
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
     grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, weights.layers_0_attention_wo_weight
+        grad_h_7_view, weights.attention_wo_weight
     )  # f32[4096, 128]
     # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     grad_queries, grad_keys, grad_values = (
@@ -704,7 +570,7 @@ def transformer_block_backward(taken, weights):
     grad_freqs_cis_view_2 = aten.clone(
         aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_layers_0_attention_wk_view_view_as_ = (
+    grad_attention_wk_view_view_as_complex = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
         * grad_freqs_cis_view_2
     )  # c64[32, 128, 2, 8]
@@ -713,7 +579,7 @@ def transformer_block_backward(taken, weights):
     grad_freqs_cis_view = aten.clone(
         aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_layers_0_attention_wq_view_view_as_ = (
+    grad_attention_wq_view_view_as_complex = (
         aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
         * grad_freqs_cis_view
     )  # c64[32, 128, 8, 8]
@@ -721,48 +587,46 @@ def transformer_block_backward(taken, weights):
     # output = self._norm(x.float()).type_as(x)
     output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = (
-        output * weights.layers_0_attention_norm_weight
-    )  # f32[32, 128, 128], recompute
+    mul = output * weights.attention_norm_weight  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
-    grad_layers_0_attention_wv_weight = torch.mm(
+    grad_attention_wv_weight = torch.mm(
         grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, weights.layers_0_attention_wv_weight
+        grad_sum_2_squeeze_view, weights.attention_wv_weight
     )  # f32[4096, 128]
     del grad_sum_2, grad_sum_2_squeeze_view
-    grad_layers_0_attention_wk_view_view_as__3 = aten.view_as_real(
-        grad_layers_0_attention_wk_view_view_as_
+    grad_attention_wk_view_view_as_complex_v_2 = aten.view_as_real(
+        grad_attention_wk_view_view_as_complex
     ).view([4096, 32])
-    grad_layers_0_attention_wk_weight = torch.mm(
-        grad_layers_0_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
+    grad_attention_wk_weight = torch.mm(
+        grad_attention_wk_view_view_as_complex_v_2.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_layers_0_attention_wk_view_view_as__3, weights.layers_0_attention_wk_weight
+        grad_attention_wk_view_view_as_complex_v_2, weights.attention_wk_weight
     )  # f32[4096, 128]
     del (
-        grad_layers_0_attention_wk_view_view_as_,
-        grad_layers_0_attention_wk_view_view_as__3,
+        grad_attention_wk_view_view_as_complex,
+        grad_attention_wk_view_view_as_complex_v_2,
     )
     grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
     del grad_mul_view_3, grad_mul_view_2
-    grad_layers_0_attention_wq_view_view_as__3 = aten.view_as_real(
-        grad_layers_0_attention_wq_view_view_as_
+    grad_attention_wq_view_view_as_complex_v_2 = aten.view_as_real(
+        grad_attention_wq_view_view_as_complex
     ).view([4096, 128])
-    grad_layers_0_attention_wq_weight = torch.mm(
-        grad_layers_0_attention_wq_view_view_as__3.t(), mul.view([4096, 128])
+    grad_attention_wq_weight = torch.mm(
+        grad_attention_wq_view_view_as_complex_v_2.t(), mul.view([4096, 128])
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_layers_0_attention_wq_view_view_as__3, weights.layers_0_attention_wq_weight
+        grad_attention_wq_view_view_as_complex_v_2, weights.attention_wq_weight
     )  # f32[4096, 128]
     del (
-        grad_layers_0_attention_wq_view_view_as_,
-        grad_layers_0_attention_wq_view_view_as__3,
+        grad_attention_wq_view_view_as_complex,
+        grad_attention_wq_view_view_as_complex_v_2,
     )
     grad_add_4 = grad_add_3.add_(
         grad_mul_view.view([32, 128, 128])
@@ -772,7 +636,7 @@ def transformer_block_backward(taken, weights):
     grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
     del output
     grad_output_3 = grad_add_4.mul_(
-        weights.layers_0_attention_norm_weight
+        weights.attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
     grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
@@ -803,13 +667,13 @@ def transformer_block_backward(taken, weights):
     del grad_h_8, grad_x_6
     return (
         grad_x,
-        grad_layers_0_attention_wq_weight,
-        grad_layers_0_attention_wk_weight,
-        grad_layers_0_attention_wv_weight,
-        grad_layers_0_attention_wo_weight,
-        grad_layers_0_feed_forward_w1_weight,
-        grad_layers_0_feed_forward_w2_weight,
-        grad_layers_0_feed_forward_w3_weight,
+        grad_attention_wq_weight,
+        grad_attention_wk_weight,
+        grad_attention_wv_weight,
+        grad_attention_wo_weight,
+        grad_feed_forward_w1_weight,
+        grad_feed_forward_w2_weight,
+        grad_feed_forward_w3_weight,
         grad_sum_4.view([128]),
         grad_sum.view([128]),
     )
@@ -818,13 +682,13 @@ def transformer_block_backward(taken, weights):
 def transformer_block_backward_2(taken, weights):
     """Gradients of TransformerBlock."""
     (
-        layers_1_feed_forward_w1,
-        layers_1_feed_forward_w3,
+        feed_forward_w1,
+        feed_forward_w3,
         grad_out,
         h,
         rsqrt_2,
         scaled_dot_product_flash_attention_for_c,
-        layers_1_attention_wv,
+        attention_wv,
         mul_2,
         clone,
         scaled_dot_product_flash_attention_for_c_2,
@@ -833,63 +697,59 @@ def transformer_block_backward_2(taken, weights):
     ) = taken
     taken.clear()
     # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    layers_1_feed_forward_w1_unsafe_view = layers_1_feed_forward_w1.view([32, 128, 384])
-    silu = F.silu(layers_1_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
-    layers_1_feed_forward_w3_unsafe_view = layers_1_feed_forward_w3.view([32, 128, 384])
-    mul_5 = silu * layers_1_feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
+    feed_forward_w1_unsafe_view = feed_forward_w1.view([32, 128, 384])
+    silu = F.silu(feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
+    feed_forward_w3_unsafe_view = feed_forward_w3.view([32, 128, 384])
+    mul_5 = silu * feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_out_view = grad_out.view([4096, 128])
-    grad_layers_1_feed_forward_w2_weight = torch.mm(
+    grad_feed_forward_w2_weight = torch.mm(
         grad_out_view.t(), mul_5.view([4096, 384])
     )  # f32[128, 384]
     del mul_5
     grad_mul_5_view = torch.mm(
-        grad_out_view, weights.layers_1_feed_forward_w2_weight
+        grad_out_view, weights.feed_forward_w2_weight
     )  # f32[4096, 384]
     grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
     grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
     del silu
     grad_silu_2 = (
-        grad_mul_5_view_view * layers_1_feed_forward_w3_unsafe_view
+        grad_mul_5_view_view * feed_forward_w3_unsafe_view
     )  # f32[32, 128, 384]
     del (
         grad_mul_5_view,
         grad_mul_5_view_view,
-        layers_1_feed_forward_w3,
-        layers_1_feed_forward_w3_unsafe_view,
+        feed_forward_w3,
+        feed_forward_w3_unsafe_view,
     )
     # output = self._norm(x.float()).type_as(x)
     output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul_4 = output_2 * weights.layers_1_ffn_norm_weight  # f32[32, 128, 128], recompute
+    mul_4 = output_2 * weights.ffn_norm_weight  # f32[32, 128, 128], recompute
     # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
     grad_silu_view = grad_silu.view([4096, 384])
-    grad_layers_1_feed_forward_w3_weight = torch.mm(
+    grad_feed_forward_w3_weight = torch.mm(
         grad_silu_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, weights.layers_1_feed_forward_w3_weight
+        grad_silu_view, weights.feed_forward_w3_weight
     )  # f32[4096, 128]
     del grad_silu, grad_silu_view
-    grad_layers_1_feed_forward_w1_unsafe_vie = aten.silu_backward(
-        grad_silu_2, layers_1_feed_forward_w1_unsafe_view
+    grad_feed_forward_w1_unsafe_view = aten.silu_backward(
+        grad_silu_2, feed_forward_w1_unsafe_view
     )  # f32[32, 128, 384]
-    del grad_silu_2, layers_1_feed_forward_w1, layers_1_feed_forward_w1_unsafe_view
-    grad_layers_1_feed_forward_w1_unsafe_vie_2 = (
-        grad_layers_1_feed_forward_w1_unsafe_vie.view([4096, 384])
+    del grad_silu_2, feed_forward_w1, feed_forward_w1_unsafe_view
+    grad_feed_forward_w1_unsafe_view_view = grad_feed_forward_w1_unsafe_view.view(
+        [4096, 384]
     )
-    grad_layers_1_feed_forward_w1_weight = torch.mm(
-        grad_layers_1_feed_forward_w1_unsafe_vie_2.t(), mul_4.view([4096, 128])
+    grad_feed_forward_w1_weight = torch.mm(
+        grad_feed_forward_w1_unsafe_view_view.t(), mul_4.view([4096, 128])
     )  # f32[384, 128]
     del mul_4
     grad_mul_4_view = torch.mm(
-        grad_layers_1_feed_forward_w1_unsafe_vie_2,
-        weights.layers_1_feed_forward_w1_weight,
+        grad_feed_forward_w1_unsafe_view_view, weights.feed_forward_w1_weight
     )  # f32[4096, 128]
-    del (
-        grad_layers_1_feed_forward_w1_unsafe_vie,
-        grad_layers_1_feed_forward_w1_unsafe_vie_2,
-    )
+    del grad_feed_forward_w1_unsafe_view, grad_feed_forward_w1_unsafe_view_view
     grad_add = grad_mul_4_view_2.view([32, 128, 128]) + grad_mul_4_view.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
@@ -898,7 +758,7 @@ def transformer_block_backward_2(taken, weights):
     grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
     del output_2
     grad_output_2_2 = grad_add.mul_(
-        weights.layers_1_ffn_norm_weight
+        weights.ffn_norm_weight
     )  # f32[32, 128, 128], in place of grad_add
     del grad_add
     grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
@@ -933,21 +793,19 @@ def transformer_block_backward_2(taken, weights):
     del grad_h_3, grad_h_6
     # grad of return self.wo(output)
     grad_h_7_view = grad_h_7.view([4096, 128])
-    grad_layers_1_attention_wo_weight = torch.mm(
+    grad_attention_wo_weight = torch.mm(
         grad_h_7_view.t(),
         scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
     )  # f32[128, 128]
     grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, weights.layers_1_attention_wo_weight
+        grad_h_7_view, weights.attention_wo_weight
     )  # f32[4096, 128]
     # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     clone_2 = aten.clone(
-        layers_1_attention_wv.view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
+        attention_wv.view([32, 128, 2, 16]).unsqueeze(3).expand([32, 128, 2, 4, 16]),
         memory_format=torch.contiguous_format,
     )  # f32[32, 128, 2, 4, 16], recompute
-    del layers_1_attention_wv
+    del attention_wv
     # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -985,7 +843,7 @@ def transformer_block_backward_2(taken, weights):
     grad_freqs_cis_view_2 = aten.clone(
         aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_layers_1_attention_wk_view_view_as_ = (
+    grad_attention_wk_view_view_as_complex = (
         aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
         * grad_freqs_cis_view_2
     )  # c64[32, 128, 2, 8]
@@ -994,7 +852,7 @@ def transformer_block_backward_2(taken, weights):
     grad_freqs_cis_view = aten.clone(
         aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
     )  # c64[1, 128, 1, 8]
-    grad_layers_1_attention_wq_view_view_as_ = (
+    grad_attention_wq_view_view_as_complex = (
         aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
         * grad_freqs_cis_view
     )  # c64[32, 128, 8, 8]
@@ -1002,48 +860,46 @@ def transformer_block_backward_2(taken, weights):
     # output = self._norm(x.float()).type_as(x)
     output = x * rsqrt  # f32[32, 128, 128], recompute
     # return output * self.weight
-    mul = (
-        output * weights.layers_1_attention_norm_weight
-    )  # f32[32, 128, 128], recompute
+    mul = output * weights.attention_norm_weight  # f32[32, 128, 128], recompute
     # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
-    grad_layers_1_attention_wv_weight = torch.mm(
+    grad_attention_wv_weight = torch.mm(
         grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, weights.layers_1_attention_wv_weight
+        grad_sum_2_squeeze_view, weights.attention_wv_weight
     )  # f32[4096, 128]
     del grad_sum_2, grad_sum_2_squeeze_view
-    grad_layers_1_attention_wk_view_view_as__3 = aten.view_as_real(
-        grad_layers_1_attention_wk_view_view_as_
+    grad_attention_wk_view_view_as_complex_v_2 = aten.view_as_real(
+        grad_attention_wk_view_view_as_complex
     ).view([4096, 32])
-    grad_layers_1_attention_wk_weight = torch.mm(
-        grad_layers_1_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
+    grad_attention_wk_weight = torch.mm(
+        grad_attention_wk_view_view_as_complex_v_2.t(), mul.view([4096, 128])
     )  # f32[32, 128]
     grad_mul_view_2 = torch.mm(
-        grad_layers_1_attention_wk_view_view_as__3, weights.layers_1_attention_wk_weight
+        grad_attention_wk_view_view_as_complex_v_2, weights.attention_wk_weight
     )  # f32[4096, 128]
     del (
-        grad_layers_1_attention_wk_view_view_as_,
-        grad_layers_1_attention_wk_view_view_as__3,
+        grad_attention_wk_view_view_as_complex,
+        grad_attention_wk_view_view_as_complex_v_2,
     )
     grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
         [32, 128, 128]
     )  # f32[32, 128, 128]
     del grad_mul_view_3, grad_mul_view_2
-    grad_layers_1_attention_wq_view_view_as__3 = aten.view_as_real(
-        grad_layers_1_attention_wq_view_view_as_
+    grad_attention_wq_view_view_as_complex_v_2 = aten.view_as_real(
+        grad_attention_wq_view_view_as_complex
     ).view([4096, 128])
-    grad_layers_1_attention_wq_weight = torch.mm(
-        grad_layers_1_attention_wq_view_view_as__3.t(), mul.view([4096, 128])
+    grad_attention_wq_weight = torch.mm(
+        grad_attention_wq_view_view_as_complex_v_2.t(), mul.view([4096, 128])
     )  # f32[128, 128]
     del mul
     grad_mul_view = torch.mm(
-        grad_layers_1_attention_wq_view_view_as__3, weights.layers_1_attention_wq_weight
+        grad_attention_wq_view_view_as_complex_v_2, weights.attention_wq_weight
     )  # f32[4096, 128]
     del (
-        grad_layers_1_attention_wq_view_view_as_,
-        grad_layers_1_attention_wq_view_view_as__3,
+        grad_attention_wq_view_view_as_complex,
+        grad_attention_wq_view_view_as_complex_v_2,
     )
     grad_add_4 = grad_add_3.add_(
         grad_mul_view.view([32, 128, 128])
@@ -1053,7 +909,7 @@ def transformer_block_backward_2(taken, weights):
     grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
     del output
     grad_output_3 = grad_add_4.mul_(
-        weights.layers_1_attention_norm_weight
+        weights.attention_norm_weight
     )  # f32[32, 128, 128], in place of grad_add_4
     del grad_add_4
     grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
@@ -1084,294 +940,13 @@ def transformer_block_backward_2(taken, weights):
     del grad_h_8, grad_x_6
     return (
         grad_x,
-        grad_layers_1_attention_wq_weight,
-        grad_layers_1_attention_wk_weight,
-        grad_layers_1_attention_wv_weight,
-        grad_layers_1_attention_wo_weight,
-        grad_layers_1_feed_forward_w1_weight,
-        grad_layers_1_feed_forward_w2_weight,
-        grad_layers_1_feed_forward_w3_weight,
-        grad_sum_4.view([128]),
-        grad_sum.view([128]),
-    )
-
-
-def transformer_block_backward_3(taken, weights):
-    """Gradients of TransformerBlock."""
-    (
-        layers_2_feed_forward_w1,
-        layers_2_feed_forward_w3,
-        grad_out,
-        h,
-        rsqrt_2,
-        scaled_dot_product_flash_attention_for_c,
-        layers_2_attention_wv,
-        mul_2,
-        clone,
-        scaled_dot_product_flash_attention_for_c_2,
-        x,
-        rsqrt,
-    ) = taken
-    taken.clear()
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    layers_2_feed_forward_w1_unsafe_view = layers_2_feed_forward_w1.view([32, 128, 384])
-    silu = F.silu(layers_2_feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
-    layers_2_feed_forward_w3_unsafe_view = layers_2_feed_forward_w3.view([32, 128, 384])
-    mul_5 = silu * layers_2_feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_out_view = grad_out.view([4096, 128])
-    grad_layers_2_feed_forward_w2_weight = torch.mm(
-        grad_out_view.t(), mul_5.view([4096, 384])
-    )  # f32[128, 384]
-    del mul_5
-    grad_mul_5_view = torch.mm(
-        grad_out_view, weights.layers_2_feed_forward_w2_weight
-    )  # f32[4096, 384]
-    grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
-    grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
-    del silu
-    grad_silu_2 = (
-        grad_mul_5_view_view * layers_2_feed_forward_w3_unsafe_view
-    )  # f32[32, 128, 384]
-    del (
-        grad_mul_5_view,
-        grad_mul_5_view_view,
-        layers_2_feed_forward_w3,
-        layers_2_feed_forward_w3_unsafe_view,
-    )
-    # output = self._norm(x.float()).type_as(x)
-    output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul_4 = output_2 * weights.layers_2_ffn_norm_weight  # f32[32, 128, 128], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_silu_view = grad_silu.view([4096, 384])
-    grad_layers_2_feed_forward_w3_weight = torch.mm(
-        grad_silu_view.t(), mul_4.view([4096, 128])
-    )  # f32[384, 128]
-    grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, weights.layers_2_feed_forward_w3_weight
-    )  # f32[4096, 128]
-    del grad_silu, grad_silu_view
-    grad_layers_2_feed_forward_w1_unsafe_vie = aten.silu_backward(
-        grad_silu_2, layers_2_feed_forward_w1_unsafe_view
-    )  # f32[32, 128, 384]
-    del grad_silu_2, layers_2_feed_forward_w1, layers_2_feed_forward_w1_unsafe_view
-    grad_layers_2_feed_forward_w1_unsafe_vie_2 = (
-        grad_layers_2_feed_forward_w1_unsafe_vie.view([4096, 384])
-    )
-    grad_layers_2_feed_forward_w1_weight = torch.mm(
-        grad_layers_2_feed_forward_w1_unsafe_vie_2.t(), mul_4.view([4096, 128])
-    )  # f32[384, 128]
-    del mul_4
-    grad_mul_4_view = torch.mm(
-        grad_layers_2_feed_forward_w1_unsafe_vie_2,
-        weights.layers_2_feed_forward_w1_weight,
-    )  # f32[4096, 128]
-    del (
-        grad_layers_2_feed_forward_w1_unsafe_vie,
-        grad_layers_2_feed_forward_w1_unsafe_vie_2,
-    )
-    grad_add = grad_mul_4_view_2.view([32, 128, 128]) + grad_mul_4_view.view(
-        [32, 128, 128]
-    )  # f32[32, 128, 128]
-    del grad_mul_4_view_2, grad_mul_4_view
-    # grad of return output * self.weight
-    grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_add.mul_(
-        weights.layers_2_ffn_norm_weight
-    )  # f32[32, 128, 128], in place of grad_add
-    del grad_add
-    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
-    # grad of output = self._norm(x.float()).type_as(x)
-    grad_h = grad_output_2_2 * h  # f32[32, 128, 128]
-    grad_h_2 = grad_output_2_2.mul_(
-        rsqrt_2
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
-    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h, [2], True)  # f32[32, 128, 1]
-    del grad_h
-    grad_h_3 = grad_out.add_(grad_h_2)  # f32[32, 128, 128], in place of grad_out
-    del grad_out, grad_out_view, grad_h_2
-    grad_add_2 = aten.pow.Tensor_Scalar(rsqrt_2, 3)  # f32[32, 128, 1]
-    del rsqrt_2
-    grad_add_2_2 = grad_rsqrt_2.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt_2
-    del grad_rsqrt_2
-    grad_add_2_3 = grad_add_2_2.mul_(
-        grad_add_2
-    )  # f32[32, 128, 1], in place of grad_add_2_2
-    del grad_add_2_2, grad_add_2
-    grad_pow_3 = grad_add_2_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_2_3
-    grad_h_4 = aten.pow.Tensor_Scalar(h, 1.0)  # f32[32, 128, 128]
-    del h
-    grad_h_5 = grad_h_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_4
-    del grad_h_4
-    grad_h_6 = grad_pow_3.mul_(grad_h_5)  # f32[32, 128, 128], in place of grad_pow_3
-    del grad_pow_3, grad_h_5
-    grad_h_7 = grad_h_3.add_(grad_h_6)  # f32[32, 128, 128], in place of grad_h_3
-    del grad_h_3, grad_h_6
-    # grad of return self.wo(output)
-    grad_h_7_view = grad_h_7.view([4096, 128])
-    grad_layers_2_attention_wo_weight = torch.mm(
-        grad_h_7_view.t(),
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-    )  # f32[128, 128]
-    grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, weights.layers_2_attention_wo_weight
-    )  # f32[4096, 128]
-    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    clone_2 = aten.clone(
-        layers_2_attention_wv.view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16], recompute
-    del layers_2_attention_wv
-    # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    grad_queries, grad_keys, grad_values = (
-        aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_scaled_dot_product_flash_attention_.view([32, 128, 8, 16]).transpose(
-                1, 2
-            ),
-            aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
-            clone.view([32, 128, 8, 16]).transpose(1, 2),
-            clone_2.view([32, 128, 8, 16]).transpose(1, 2),
-            scaled_dot_product_flash_attention_for_c,
-            scaled_dot_product_flash_attention_for_c_2,
-            0.0,
-            True,
-        )
-    )  # f32[32, 8, 128, 16], f32[32, 8, 128, 16], f32[32, 8, 128, 16]
-    del (
-        grad_scaled_dot_product_flash_attention_,
-        mul_2,
-        clone,
-        clone_2,
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
-    )
-    # grad of values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    grad_sum_2 = aten.sum.dim_IntList(
-        grad_values.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
-    )  # f32[32, 128, 2, 1, 16]
-    del grad_values
-    # grad of keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_keys.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
-    )  # f32[32, 128, 2, 1, 16]
-    del grad_keys
-    # grad of xk = apply_rotary_emb(xk, freqs_cis)
-    grad_freqs_cis_view_2 = aten.clone(
-        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
-    )  # c64[1, 128, 1, 8]
-    grad_layers_2_attention_wk_view_view_as_ = (
-        aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
-        * grad_freqs_cis_view_2
-    )  # c64[32, 128, 2, 8]
-    del grad_sum_3, grad_freqs_cis_view_2
-    # grad of xq = apply_rotary_emb(xq, freqs_cis)
-    grad_freqs_cis_view = aten.clone(
-        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
-    )  # c64[1, 128, 1, 8]
-    grad_layers_2_attention_wq_view_view_as_ = (
-        aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
-        * grad_freqs_cis_view
-    )  # c64[32, 128, 8, 8]
-    del grad_queries, grad_freqs_cis_view
-    # output = self._norm(x.float()).type_as(x)
-    output = x * rsqrt  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul = (
-        output * weights.layers_2_attention_norm_weight
-    )  # f32[32, 128, 128], recompute
-    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
-    grad_layers_2_attention_wv_weight = torch.mm(
-        grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
-    )  # f32[32, 128]
-    grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, weights.layers_2_attention_wv_weight
-    )  # f32[4096, 128]
-    del grad_sum_2, grad_sum_2_squeeze_view
-    grad_layers_2_attention_wk_view_view_as__3 = aten.view_as_real(
-        grad_layers_2_attention_wk_view_view_as_
-    ).view([4096, 32])
-    grad_layers_2_attention_wk_weight = torch.mm(
-        grad_layers_2_attention_wk_view_view_as__3.t(), mul.view([4096, 128])
-    )  # f32[32, 128]
-    grad_mul_view_2 = torch.mm(
-        grad_layers_2_attention_wk_view_view_as__3, weights.layers_2_attention_wk_weight
-    )  # f32[4096, 128]
-    del (
-        grad_layers_2_attention_wk_view_view_as_,
-        grad_layers_2_attention_wk_view_view_as__3,
-    )
-    grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
-        [32, 128, 128]
-    )  # f32[32, 128, 128]
-    del grad_mul_view_3, grad_mul_view_2
-    grad_layers_2_attention_wq_view_view_as__3 = aten.view_as_real(
-        grad_layers_2_attention_wq_view_view_as_
-    ).view([4096, 128])
-    grad_layers_2_attention_wq_weight = torch.mm(
-        grad_layers_2_attention_wq_view_view_as__3.t(), mul.view([4096, 128])
-    )  # f32[128, 128]
-    del mul
-    grad_mul_view = torch.mm(
-        grad_layers_2_attention_wq_view_view_as__3, weights.layers_2_attention_wq_weight
-    )  # f32[4096, 128]
-    del (
-        grad_layers_2_attention_wq_view_view_as_,
-        grad_layers_2_attention_wq_view_view_as__3,
-    )
-    grad_add_4 = grad_add_3.add_(
-        grad_mul_view.view([32, 128, 128])
-    )  # f32[32, 128, 128], in place of grad_add_3
-    del grad_add_3, grad_mul_view
-    # grad of return output * self.weight
-    grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
-    del output
-    grad_output_3 = grad_add_4.mul_(
-        weights.layers_2_attention_norm_weight
-    )  # f32[32, 128, 128], in place of grad_add_4
-    del grad_add_4
-    grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output
-    # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
-    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
-    del grad_output_3
-    grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
-    del grad_x_2
-    grad_h_8 = grad_h_7.add_(grad_x_3)  # f32[32, 128, 128], in place of grad_h_7
-    del grad_h_7, grad_h_7_view, grad_x_3
-    grad_add_5 = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
-    del rsqrt
-    grad_add_6 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
-    del grad_rsqrt
-    grad_add_7 = grad_add_6.mul_(grad_add_5)  # f32[32, 128, 1], in place of grad_add_6
-    del grad_add_6, grad_add_5
-    grad_pow_2 = grad_add_7.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_7
-    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
-    del x
-    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
-    del grad_x_4
-    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_5
-    grad_x = grad_h_8.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_h_8
-    del grad_h_8, grad_x_6
-    return (
-        grad_x,
-        grad_layers_2_attention_wq_weight,
-        grad_layers_2_attention_wk_weight,
-        grad_layers_2_attention_wv_weight,
-        grad_layers_2_attention_wo_weight,
-        grad_layers_2_feed_forward_w1_weight,
-        grad_layers_2_feed_forward_w2_weight,
-        grad_layers_2_feed_forward_w3_weight,
+        grad_attention_wq_weight,
+        grad_attention_wk_weight,
+        grad_attention_wv_weight,
+        grad_attention_wo_weight,
+        grad_feed_forward_w1_weight,
+        grad_feed_forward_w2_weight,
+        grad_feed_forward_w3_weight,
         grad_sum_4.view([128]),
         grad_sum.view([128]),
     )
@@ -1413,13 +988,13 @@ def norm_output_forward(x, labels, weights):
     )
 
 
-def norm_output_backward(taken, tangents_1, labels, weights):
+def norm_output_backward(taken, grad_nll_loss_forward, labels, weights):
     """Gradients of norm..output."""
     log_softmax, nll_loss_forward_weight, x, rsqrt = taken
     taken.clear()
     # grad of loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
     grad_log_softmax = aten.nll_loss_backward(
-        tangents_1,
+        grad_nll_loss_forward,
         log_softmax,
         labels.view([4096]),
         None,
@@ -1520,90 +1095,30 @@ class EmbeddingWeights(NamedTuple):
 class TransformerBlockWeights(NamedTuple):
     """What the functions of TransformerBlock read besides activations."""
 
-    layers_0_attention_norm_weight: torch.Tensor
-    layers_0_attention_wq_weight: torch.Tensor
-    layers_0_attention_wk_weight: torch.Tensor
-    layers_0_attention_wv_weight: torch.Tensor
+    attention_norm_weight: torch.Tensor
+    attention_wq_weight: torch.Tensor
+    attention_wk_weight: torch.Tensor
+    attention_wv_weight: torch.Tensor
     freqs_cis: torch.Tensor
-    layers_0_attention_wo_weight: torch.Tensor
-    layers_0_ffn_norm_weight: torch.Tensor
-    layers_0_feed_forward_w1_weight: torch.Tensor
-    layers_0_feed_forward_w3_weight: torch.Tensor
-    layers_0_feed_forward_w2_weight: torch.Tensor
+    attention_wo_weight: torch.Tensor
+    ffn_norm_weight: torch.Tensor
+    feed_forward_w1_weight: torch.Tensor
+    feed_forward_w3_weight: torch.Tensor
+    feed_forward_w2_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, module, model):
         return cls(
-            module.layers[0].attention_norm.weight,
-            module.layers[0].attention.wq.weight,
-            module.layers[0].attention.wk.weight,
-            module.layers[0].attention.wv.weight,
-            module.freqs_cis,
-            module.layers[0].attention.wo.weight,
-            module.layers[0].ffn_norm.weight,
-            module.layers[0].feed_forward.w1.weight,
-            module.layers[0].feed_forward.w3.weight,
-            module.layers[0].feed_forward.w2.weight,
-        )
-
-
-class TransformerBlockWeights_2(NamedTuple):
-    """What the functions of TransformerBlock read besides activations."""
-
-    layers_1_attention_norm_weight: torch.Tensor
-    layers_1_attention_wq_weight: torch.Tensor
-    layers_1_attention_wk_weight: torch.Tensor
-    layers_1_attention_wv_weight: torch.Tensor
-    freqs_cis: torch.Tensor
-    layers_1_attention_wo_weight: torch.Tensor
-    layers_1_ffn_norm_weight: torch.Tensor
-    layers_1_feed_forward_w1_weight: torch.Tensor
-    layers_1_feed_forward_w3_weight: torch.Tensor
-    layers_1_feed_forward_w2_weight: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.layers[1].attention_norm.weight,
-            module.layers[1].attention.wq.weight,
-            module.layers[1].attention.wk.weight,
-            module.layers[1].attention.wv.weight,
-            module.freqs_cis,
-            module.layers[1].attention.wo.weight,
-            module.layers[1].ffn_norm.weight,
-            module.layers[1].feed_forward.w1.weight,
-            module.layers[1].feed_forward.w3.weight,
-            module.layers[1].feed_forward.w2.weight,
-        )
-
-
-class TransformerBlockWeights_3(NamedTuple):
-    """What the functions of TransformerBlock read besides activations."""
-
-    layers_2_attention_norm_weight: torch.Tensor
-    layers_2_attention_wq_weight: torch.Tensor
-    layers_2_attention_wk_weight: torch.Tensor
-    layers_2_attention_wv_weight: torch.Tensor
-    freqs_cis: torch.Tensor
-    layers_2_attention_wo_weight: torch.Tensor
-    layers_2_ffn_norm_weight: torch.Tensor
-    layers_2_feed_forward_w1_weight: torch.Tensor
-    layers_2_feed_forward_w3_weight: torch.Tensor
-    layers_2_feed_forward_w2_weight: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.layers[2].attention_norm.weight,
-            module.layers[2].attention.wq.weight,
-            module.layers[2].attention.wk.weight,
-            module.layers[2].attention.wv.weight,
-            module.freqs_cis,
-            module.layers[2].attention.wo.weight,
-            module.layers[2].ffn_norm.weight,
-            module.layers[2].feed_forward.w1.weight,
-            module.layers[2].feed_forward.w3.weight,
-            module.layers[2].feed_forward.w2.weight,
+            module.attention_norm.weight,
+            module.attention.wq.weight,
+            module.attention.wk.weight,
+            module.attention.wv.weight,
+            model.freqs_cis,
+            module.attention.wo.weight,
+            module.ffn_norm.weight,
+            module.feed_forward.w1.weight,
+            module.feed_forward.w3.weight,
+            module.feed_forward.w2.weight,
         )
 
 
@@ -1614,10 +1129,10 @@ class NormOutputWeights(NamedTuple):
     output_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.norm.weight,
-            module.output.weight,
+            model.norm.weight,
+            model.output.weight,
         )
 
 
@@ -1658,8 +1173,8 @@ class TransformerBlockStep(torch.autograd.Function):
             live["scaled_dot_product_flash_attention_for_c_2", i],
             live["h", i],
             live["rsqrt_2", i],
-            live["layers_0_feed_forward_w1", i],
-            live["layers_0_feed_forward_w3", i],
+            live["feed_forward_w1", i],
+            live["feed_forward_w3", i],
             live["x", i + 1],
         ) = transformer_block_forward(live["x", i], weights)
         return token.new_empty(0)
@@ -1671,19 +1186,19 @@ class TransformerBlockStep(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         (
             live["grad_x", i],
-            grad_layers_0_attention_wq_weight,
-            grad_layers_0_attention_wk_weight,
-            grad_layers_0_attention_wv_weight,
-            grad_layers_0_attention_wo_weight,
-            grad_layers_0_feed_forward_w1_weight,
-            grad_layers_0_feed_forward_w2_weight,
-            grad_layers_0_feed_forward_w3_weight,
-            grad_layers_0_attention_norm_weight,
-            grad_layers_0_ffn_norm_weight,
+            grad_attention_wq_weight,
+            grad_attention_wk_weight,
+            grad_attention_wv_weight,
+            grad_attention_wo_weight,
+            grad_feed_forward_w1_weight,
+            grad_feed_forward_w2_weight,
+            grad_feed_forward_w3_weight,
+            grad_attention_norm_weight,
+            grad_ffn_norm_weight,
         ) = transformer_block_backward(
             [
-                live.take(("layers_0_feed_forward_w1", i)),
-                live.take(("layers_0_feed_forward_w3", i)),
+                live.take(("feed_forward_w1", i)),
+                live.take(("feed_forward_w3", i)),
                 live.take(("grad_x", i + 1)),
                 live.take(("h", i)),
                 live.take(("rsqrt_2", i)),
@@ -1701,38 +1216,38 @@ class TransformerBlockStep(torch.autograd.Function):
             token,
             None,
             None,
-            grad_layers_0_attention_norm_weight,
-            grad_layers_0_attention_wq_weight,
-            grad_layers_0_attention_wk_weight,
-            grad_layers_0_attention_wv_weight,
+            grad_attention_norm_weight,
+            grad_attention_wq_weight,
+            grad_attention_wk_weight,
+            grad_attention_wv_weight,
             None,
-            grad_layers_0_attention_wo_weight,
-            grad_layers_0_ffn_norm_weight,
-            grad_layers_0_feed_forward_w1_weight,
-            grad_layers_0_feed_forward_w3_weight,
-            grad_layers_0_feed_forward_w2_weight,
+            grad_attention_wo_weight,
+            grad_ffn_norm_weight,
+            grad_feed_forward_w1_weight,
+            grad_feed_forward_w3_weight,
+            grad_feed_forward_w2_weight,
         )
 
 
 class TransformerBlockStep_2(torch.autograd.Function):
-    """layers.1."""
+    """layers.1, layers.2."""
 
     @staticmethod
     def forward(ctx, token, live, i, *tensors):
-        weights = TransformerBlockWeights_2(*tensors)
+        weights = TransformerBlockWeights(*tensors)
         ctx.save_for_backward(*weights)
         ctx.live, ctx.i = live, i
         (
             live["rsqrt", i],
-            live["layers_1_attention_wv", i],
+            live["attention_wv", i],
             live["mul_2", i],
             live["clone", i],
             live["scaled_dot_product_flash_attention_for_c", i],
             live["scaled_dot_product_flash_attention_for_c_2", i],
             live["h", i],
             live["rsqrt_2", i],
-            live["layers_1_feed_forward_w1", i],
-            live["layers_1_feed_forward_w3", i],
+            live["feed_forward_w1", i],
+            live["feed_forward_w3", i],
             live["x", i + 1],
         ) = transformer_block_forward_2(live["x", i], weights)
         return token.new_empty(0)
@@ -1740,28 +1255,28 @@ class TransformerBlockStep_2(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, token):
-        weights = TransformerBlockWeights_2(*ctx.saved_tensors)
+        weights = TransformerBlockWeights(*ctx.saved_tensors)
         live, i = ctx.live, ctx.i
         (
             live["grad_x", i],
-            grad_layers_1_attention_wq_weight,
-            grad_layers_1_attention_wk_weight,
-            grad_layers_1_attention_wv_weight,
-            grad_layers_1_attention_wo_weight,
-            grad_layers_1_feed_forward_w1_weight,
-            grad_layers_1_feed_forward_w2_weight,
-            grad_layers_1_feed_forward_w3_weight,
-            grad_layers_1_attention_norm_weight,
-            grad_layers_1_ffn_norm_weight,
+            grad_attention_wq_weight,
+            grad_attention_wk_weight,
+            grad_attention_wv_weight,
+            grad_attention_wo_weight,
+            grad_feed_forward_w1_weight,
+            grad_feed_forward_w2_weight,
+            grad_feed_forward_w3_weight,
+            grad_attention_norm_weight,
+            grad_ffn_norm_weight,
         ) = transformer_block_backward_2(
             [
-                live.take(("layers_1_feed_forward_w1", i)),
-                live.take(("layers_1_feed_forward_w3", i)),
+                live.take(("feed_forward_w1", i)),
+                live.take(("feed_forward_w3", i)),
                 live.take(("grad_x", i + 1)),
                 live.take(("h", i)),
                 live.take(("rsqrt_2", i)),
                 live.take(("scaled_dot_product_flash_attention_for_c", i)),
-                live.take(("layers_1_attention_wv", i)),
+                live.take(("attention_wv", i)),
                 live.take(("mul_2", i)),
                 live.take(("clone", i)),
                 live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
@@ -1774,89 +1289,16 @@ class TransformerBlockStep_2(torch.autograd.Function):
             token,
             None,
             None,
-            grad_layers_1_attention_norm_weight,
-            grad_layers_1_attention_wq_weight,
-            grad_layers_1_attention_wk_weight,
-            grad_layers_1_attention_wv_weight,
+            grad_attention_norm_weight,
+            grad_attention_wq_weight,
+            grad_attention_wk_weight,
+            grad_attention_wv_weight,
             None,
-            grad_layers_1_attention_wo_weight,
-            grad_layers_1_ffn_norm_weight,
-            grad_layers_1_feed_forward_w1_weight,
-            grad_layers_1_feed_forward_w3_weight,
-            grad_layers_1_feed_forward_w2_weight,
-        )
-
-
-class TransformerBlockStep_3(torch.autograd.Function):
-    """layers.2."""
-
-    @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerBlockWeights_3(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["rsqrt", i],
-            live["layers_2_attention_wv", i],
-            live["mul_2", i],
-            live["clone", i],
-            live["scaled_dot_product_flash_attention_for_c", i],
-            live["scaled_dot_product_flash_attention_for_c_2", i],
-            live["h", i],
-            live["rsqrt_2", i],
-            live["layers_2_feed_forward_w1", i],
-            live["layers_2_feed_forward_w3", i],
-            live["x", i + 1],
-        ) = transformer_block_forward_3(live["x", i], weights)
-        return token.new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, token):
-        weights = TransformerBlockWeights_3(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_layers_2_attention_wq_weight,
-            grad_layers_2_attention_wk_weight,
-            grad_layers_2_attention_wv_weight,
-            grad_layers_2_attention_wo_weight,
-            grad_layers_2_feed_forward_w1_weight,
-            grad_layers_2_feed_forward_w2_weight,
-            grad_layers_2_feed_forward_w3_weight,
-            grad_layers_2_attention_norm_weight,
-            grad_layers_2_ffn_norm_weight,
-        ) = transformer_block_backward_3(
-            [
-                live.take(("layers_2_feed_forward_w1", i)),
-                live.take(("layers_2_feed_forward_w3", i)),
-                live.take(("grad_x", i + 1)),
-                live.take(("h", i)),
-                live.take(("rsqrt_2", i)),
-                live.take(("scaled_dot_product_flash_attention_for_c", i)),
-                live.take(("layers_2_attention_wv", i)),
-                live.take(("mul_2", i)),
-                live.take(("clone", i)),
-                live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-                live.take(("x", i)),
-                live.take(("rsqrt", i)),
-            ],
-            weights,
-        )
-        return (
-            token,
-            None,
-            None,
-            grad_layers_2_attention_norm_weight,
-            grad_layers_2_attention_wq_weight,
-            grad_layers_2_attention_wk_weight,
-            grad_layers_2_attention_wv_weight,
-            None,
-            grad_layers_2_attention_wo_weight,
-            grad_layers_2_ffn_norm_weight,
-            grad_layers_2_feed_forward_w1_weight,
-            grad_layers_2_feed_forward_w3_weight,
-            grad_layers_2_feed_forward_w2_weight,
+            grad_attention_wo_weight,
+            grad_ffn_norm_weight,
+            grad_feed_forward_w1_weight,
+            grad_feed_forward_w3_weight,
+            grad_feed_forward_w2_weight,
         )
 
 
@@ -1936,10 +1378,11 @@ def check_step(model, inputs):
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
         for n, p in model.named_parameters()
     )
+    text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "2ca6b15b6f06ae5f":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes or requires_grad) are not those that this file was "
-            "generated for (697216 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
+            "that this file was generated for (697216 elements): regenerate it for this configuration"
         )
 
 
@@ -1992,13 +1435,22 @@ class Transformer(nn.Module):
             token, live, 0, *EmbeddingWeights.of(self.get_submodule("tok_embeddings"))
         )
         token = TransformerBlockStep.apply(
-            token, live, 1, *TransformerBlockWeights.of(self)
+            token,
+            live,
+            1,
+            *TransformerBlockWeights.of(self.get_submodule("layers.0"), self),
         )
         token = TransformerBlockStep_2.apply(
-            token, live, 2, *TransformerBlockWeights_2.of(self)
+            token,
+            live,
+            2,
+            *TransformerBlockWeights.of(self.get_submodule("layers.1"), self),
         )
-        token = TransformerBlockStep_3.apply(
-            token, live, 3, *TransformerBlockWeights_3.of(self)
+        token = TransformerBlockStep_2.apply(
+            token,
+            live,
+            3,
+            *TransformerBlockWeights.of(self.get_submodule("layers.2"), self),
         )
         nll_loss_forward, logits = NormOutputStep.apply(
             token, live, 4, *NormOutputWeights.of(self)

@@ -345,13 +345,19 @@ def norm_head_forward(x, target, weights):
     )
 
 
-def norm_head_backward(taken, tangents_1, target, weights):
+def norm_head_backward(taken, grad_nll_loss_forward, target, weights):
     """Gradients of norm..head."""
     log_softmax, nll_loss_forward_weight, norm, x, norm_mean, norm_rstd = taken
     taken.clear()
     # grad of return F.cross_entropy(logits, target)
     grad_log_softmax = aten.nll_loss_backward(
-        tangents_1, log_softmax, target, None, 1, -100, nll_loss_forward_weight
+        grad_nll_loss_forward,
+        log_softmax,
+        target,
+        None,
+        1,
+        -100,
+        nll_loss_forward_weight,
     )  # f32[4096, 10]
     del nll_loss_forward_weight
     grad_logits = aten._log_softmax_backward_data(
@@ -456,12 +462,12 @@ class NormHeadWeights(NamedTuple):
     head_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.norm.weight,
-            module.norm.bias,
-            module.head.bias,
-            module.head.weight,
+            model.norm.weight,
+            model.norm.bias,
+            model.head.bias,
+            model.head.weight,
         )
 
 
@@ -709,10 +715,11 @@ def check_step(model, inputs):
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
         for n, p in model.named_parameters()
     )
+    text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "34a67dc855cef553":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes or requires_grad) are not those that this file was "
-            "generated for (2124042 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
+            "that this file was generated for (2124042 elements): regenerate it for this configuration"
         )
 
 

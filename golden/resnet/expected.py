@@ -1361,15 +1361,15 @@ def avgpool_fc_forward(x, weights):
     return x_2, fc
 
 
-def avgpool_fc_backward(taken, tangents_1, weights):
+def avgpool_fc_backward(taken, grad_fc, weights):
     """Gradients of avgpool..fc."""
     (x_2,) = taken
     taken.clear()
     # grad of return self.fc(x)
-    grad_x_3 = torch.mm(tangents_1, weights.fc_weight)  # f32[64, 128]
-    grad_fc_weight = torch.mm(tangents_1.t(), x_2.view([64, 128]))  # f32[10, 128]
+    grad_x_3 = torch.mm(grad_fc, weights.fc_weight)  # f32[64, 128]
+    grad_fc_weight = torch.mm(grad_fc.t(), x_2.view([64, 128]))  # f32[10, 128]
     del x_2
-    grad_sum = aten.sum.dim_IntList(tangents_1, [0], True)  # f32[1, 10]
+    grad_sum = aten.sum.dim_IntList(grad_fc, [0], True)  # f32[1, 10]
     # grad of x = self.avgpool(x)
     grad_x = (
         grad_x_3.view([64, 128, 1, 1]).expand([64, 128, 8, 8]) / 64
@@ -1413,11 +1413,11 @@ class Conv1ReluWeights(NamedTuple):
     bn1_bias: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.conv1.weight,
-            module.bn1.weight,
-            module.bn1.bias,
+            model.conv1.weight,
+            model.bn1.weight,
+            model.bn1.bias,
         )
 
 
@@ -1429,11 +1429,11 @@ class Conv1ReluBuffers(NamedTuple):
     bn1_running_var: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.bn1.num_batches_tracked,
-            module.bn1.running_mean,
-            module.bn1.running_var,
+            model.bn1.num_batches_tracked,
+            model.bn1.running_mean,
+            model.bn1.running_var,
         )
 
 
@@ -1648,10 +1648,10 @@ class AvgpoolFcWeights(NamedTuple):
     fc_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.fc.bias,
-            module.fc.weight,
+            model.fc.bias,
+            model.fc.weight,
         )
 
 
@@ -2048,10 +2048,11 @@ def check_step(model, inputs):
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
         for n, p in model.named_parameters()
     )
+    text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "88e7a19447acd7f2":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes or requires_grad) are not those that this file was "
-            "generated for (696618 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
+            "that this file was generated for (696618 elements): regenerate it for this configuration"
         )
 
 

@@ -1537,13 +1537,19 @@ def outc_forward(x, mask, weights):
     return log_softmax, nll_loss2d_forward_weight, nll_loss2d_forward
 
 
-def outc_backward(taken, tangents_1, x, mask, weights):
+def outc_backward(taken, grad_nll_loss2d_forward, x, mask, weights):
     """Gradients of outc."""
     log_softmax, nll_loss2d_forward_weight = taken
     taken.clear()
     # grad of return F.cross_entropy(logits, mask)
     grad_log_softmax = aten.nll_loss2d_backward(
-        tangents_1, log_softmax, mask, None, 1, -100, nll_loss2d_forward_weight
+        grad_nll_loss2d_forward,
+        log_softmax,
+        mask,
+        None,
+        1,
+        -100,
+        nll_loss2d_forward_weight,
     )  # f32[8, 4, 128, 128]
     del nll_loss2d_forward_weight
     grad_logits = aten._log_softmax_backward_data(
@@ -1680,44 +1686,44 @@ class PoolUp3Weights(NamedTuple):
     up3_up_1_bias: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.down1.conv.double_conv[0].weight,
-            module.down1.conv.double_conv[1].weight,
-            module.down1.conv.double_conv[1].bias,
-            module.down1.conv.double_conv[3].weight,
-            module.down1.conv.double_conv[4].weight,
-            module.down1.conv.double_conv[4].bias,
-            module.down2.conv.double_conv[0].weight,
-            module.down2.conv.double_conv[1].weight,
-            module.down2.conv.double_conv[1].bias,
-            module.down2.conv.double_conv[3].weight,
-            module.down2.conv.double_conv[4].weight,
-            module.down2.conv.double_conv[4].bias,
-            module.down3.conv.double_conv[0].weight,
-            module.down3.conv.double_conv[1].weight,
-            module.down3.conv.double_conv[1].bias,
-            module.down3.conv.double_conv[3].weight,
-            module.down3.conv.double_conv[4].weight,
-            module.down3.conv.double_conv[4].bias,
-            module.up1.up.weight,
-            module.up1.up.bias,
-            module.up1.conv.double_conv[0].weight,
-            module.up1.conv.double_conv[1].weight,
-            module.up1.conv.double_conv[1].bias,
-            module.up1.conv.double_conv[3].weight,
-            module.up1.conv.double_conv[4].weight,
-            module.up1.conv.double_conv[4].bias,
-            module.up2.up.weight,
-            module.up2.up.bias,
-            module.up2.conv.double_conv[0].weight,
-            module.up2.conv.double_conv[1].weight,
-            module.up2.conv.double_conv[1].bias,
-            module.up2.conv.double_conv[3].weight,
-            module.up2.conv.double_conv[4].weight,
-            module.up2.conv.double_conv[4].bias,
-            module.up3.up[1].weight,
-            module.up3.up[1].bias,
+            model.down1.conv.double_conv[0].weight,
+            model.down1.conv.double_conv[1].weight,
+            model.down1.conv.double_conv[1].bias,
+            model.down1.conv.double_conv[3].weight,
+            model.down1.conv.double_conv[4].weight,
+            model.down1.conv.double_conv[4].bias,
+            model.down2.conv.double_conv[0].weight,
+            model.down2.conv.double_conv[1].weight,
+            model.down2.conv.double_conv[1].bias,
+            model.down2.conv.double_conv[3].weight,
+            model.down2.conv.double_conv[4].weight,
+            model.down2.conv.double_conv[4].bias,
+            model.down3.conv.double_conv[0].weight,
+            model.down3.conv.double_conv[1].weight,
+            model.down3.conv.double_conv[1].bias,
+            model.down3.conv.double_conv[3].weight,
+            model.down3.conv.double_conv[4].weight,
+            model.down3.conv.double_conv[4].bias,
+            model.up1.up.weight,
+            model.up1.up.bias,
+            model.up1.conv.double_conv[0].weight,
+            model.up1.conv.double_conv[1].weight,
+            model.up1.conv.double_conv[1].bias,
+            model.up1.conv.double_conv[3].weight,
+            model.up1.conv.double_conv[4].weight,
+            model.up1.conv.double_conv[4].bias,
+            model.up2.up.weight,
+            model.up2.up.bias,
+            model.up2.conv.double_conv[0].weight,
+            model.up2.conv.double_conv[1].weight,
+            model.up2.conv.double_conv[1].bias,
+            model.up2.conv.double_conv[3].weight,
+            model.up2.conv.double_conv[4].weight,
+            model.up2.conv.double_conv[4].bias,
+            model.up3.up[1].weight,
+            model.up3.up[1].bias,
         )
 
 
@@ -1756,38 +1762,38 @@ class PoolUp3Buffers(NamedTuple):
     up2_conv_double_conv_4_running_var: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.down1.conv.double_conv[1].num_batches_tracked,
-            module.down1.conv.double_conv[1].running_mean,
-            module.down1.conv.double_conv[1].running_var,
-            module.down1.conv.double_conv[4].num_batches_tracked,
-            module.down1.conv.double_conv[4].running_mean,
-            module.down1.conv.double_conv[4].running_var,
-            module.down2.conv.double_conv[1].num_batches_tracked,
-            module.down2.conv.double_conv[1].running_mean,
-            module.down2.conv.double_conv[1].running_var,
-            module.down2.conv.double_conv[4].num_batches_tracked,
-            module.down2.conv.double_conv[4].running_mean,
-            module.down2.conv.double_conv[4].running_var,
-            module.down3.conv.double_conv[1].num_batches_tracked,
-            module.down3.conv.double_conv[1].running_mean,
-            module.down3.conv.double_conv[1].running_var,
-            module.down3.conv.double_conv[4].num_batches_tracked,
-            module.down3.conv.double_conv[4].running_mean,
-            module.down3.conv.double_conv[4].running_var,
-            module.up1.conv.double_conv[1].num_batches_tracked,
-            module.up1.conv.double_conv[1].running_mean,
-            module.up1.conv.double_conv[1].running_var,
-            module.up1.conv.double_conv[4].num_batches_tracked,
-            module.up1.conv.double_conv[4].running_mean,
-            module.up1.conv.double_conv[4].running_var,
-            module.up2.conv.double_conv[1].num_batches_tracked,
-            module.up2.conv.double_conv[1].running_mean,
-            module.up2.conv.double_conv[1].running_var,
-            module.up2.conv.double_conv[4].num_batches_tracked,
-            module.up2.conv.double_conv[4].running_mean,
-            module.up2.conv.double_conv[4].running_var,
+            model.down1.conv.double_conv[1].num_batches_tracked,
+            model.down1.conv.double_conv[1].running_mean,
+            model.down1.conv.double_conv[1].running_var,
+            model.down1.conv.double_conv[4].num_batches_tracked,
+            model.down1.conv.double_conv[4].running_mean,
+            model.down1.conv.double_conv[4].running_var,
+            model.down2.conv.double_conv[1].num_batches_tracked,
+            model.down2.conv.double_conv[1].running_mean,
+            model.down2.conv.double_conv[1].running_var,
+            model.down2.conv.double_conv[4].num_batches_tracked,
+            model.down2.conv.double_conv[4].running_mean,
+            model.down2.conv.double_conv[4].running_var,
+            model.down3.conv.double_conv[1].num_batches_tracked,
+            model.down3.conv.double_conv[1].running_mean,
+            model.down3.conv.double_conv[1].running_var,
+            model.down3.conv.double_conv[4].num_batches_tracked,
+            model.down3.conv.double_conv[4].running_mean,
+            model.down3.conv.double_conv[4].running_var,
+            model.up1.conv.double_conv[1].num_batches_tracked,
+            model.up1.conv.double_conv[1].running_mean,
+            model.up1.conv.double_conv[1].running_var,
+            model.up1.conv.double_conv[4].num_batches_tracked,
+            model.up1.conv.double_conv[4].running_mean,
+            model.up1.conv.double_conv[4].running_var,
+            model.up2.conv.double_conv[1].num_batches_tracked,
+            model.up2.conv.double_conv[1].running_mean,
+            model.up2.conv.double_conv[1].running_var,
+            model.up2.conv.double_conv[4].num_batches_tracked,
+            model.up2.conv.double_conv[4].running_mean,
+            model.up2.conv.double_conv[4].running_var,
         )
 
 
@@ -2227,10 +2233,11 @@ def check_step(model, inputs):
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
         for n, p in model.named_parameters()
     )
+    text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "2003d391f9d93097":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes or requires_grad) are not those that this file was "
-            "generated for (481252 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
+            "that this file was generated for (481252 elements): regenerate it for this configuration"
         )
 
 

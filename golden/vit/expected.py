@@ -820,19 +820,19 @@ def norm_mlp_head_forward(x, weights):
     return transformer_norm, transformer_norm_mean, transformer_norm_rstd, mlp_head
 
 
-def norm_mlp_head_backward(taken, tangents_1, weights):
+def norm_mlp_head_backward(taken, grad_mlp_head, weights):
     """Gradients of transformer.norm..mlp_head."""
     transformer_norm, x, transformer_norm_mean, transformer_norm_rstd = taken
     taken.clear()
     # grad of return self.mlp_head(x[:, 0])
     grad_transformer_norm_select = torch.mm(
-        tangents_1, weights.mlp_head_weight
+        grad_mlp_head, weights.mlp_head_weight
     )  # f32[32, 128]
     grad_mlp_head_weight = torch.mm(
-        tangents_1.t(), transformer_norm.select(1, 0)
+        grad_mlp_head.t(), transformer_norm.select(1, 0)
     )  # f32[10, 128]
     del transformer_norm
-    grad_sum = aten.sum.dim_IntList(tangents_1, [0], True)  # f32[1, 10]
+    grad_sum = aten.sum.dim_IntList(grad_mlp_head, [0], True)  # f32[1, 10]
     grad_transformer_norm_select_2 = aten.select_backward(
         grad_transformer_norm_select, [32, 65, 128], 1, 0
     )  # f32[32, 65, 128]
@@ -896,12 +896,12 @@ class ToPatchEmbeddingDropoutWeights(NamedTuple):
     pos_embedding: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.to_patch_embedding.weight,
-            module.to_patch_embedding.bias,
-            module.cls_token,
-            module.pos_embedding,
+            model.to_patch_embedding.weight,
+            model.to_patch_embedding.bias,
+            model.cls_token,
+            model.pos_embedding,
         )
 
 
@@ -956,12 +956,12 @@ class NormMlpHeadWeights(NamedTuple):
     mlp_head_weight: torch.Tensor
 
     @classmethod
-    def of(cls, module):
+    def of(cls, model):
         return cls(
-            module.transformer.norm.weight,
-            module.transformer.norm.bias,
-            module.mlp_head.bias,
-            module.mlp_head.weight,
+            model.transformer.norm.weight,
+            model.transformer.norm.bias,
+            model.mlp_head.bias,
+            model.mlp_head.weight,
         )
 
 
@@ -1295,10 +1295,11 @@ def check_step(model, inputs):
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
         for n, p in model.named_parameters()
     )
+    text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "e14f1da084803a82":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes or requires_grad) are not those that this file was "
-            "generated for (807818 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
+            "that this file was generated for (807818 elements): regenerate it for this configuration"
         )
 
 
