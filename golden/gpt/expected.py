@@ -1181,7 +1181,8 @@ class LnFLmHeadStep(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         if grad_lm_head_2 is not None:
             raise RuntimeError(
-                "a gradient arrived for lm_head_2, but this file was generated for the gradient of the loss alone"
+                "a gradient arrived for lm_head_2, but this file was generated for the gradient of "
+                "nll_loss_forward alone: return the sum of several losses as one"
             )
         if grad_nll_loss_forward is None:
             raise RuntimeError(

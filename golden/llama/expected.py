@@ -1327,7 +1327,8 @@ class NormOutputStep(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         if grad_logits is not None:
             raise RuntimeError(
-                "a gradient arrived for logits, but this file was generated for the gradient of the loss alone"
+                "a gradient arrived for logits, but this file was generated for the gradient of "
+                "nll_loss_forward alone: return the sum of several losses as one"
             )
         if grad_nll_loss_forward is None:
             raise RuntimeError(
