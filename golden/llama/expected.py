@@ -1486,15 +1486,26 @@ class Live:
 
     def __init__(self):
         self.values = {}
+        self.versions = {}
 
     def __setitem__(self, key, value):
         self.values[key] = value
+
+    def lend(self, key, value):
+        """Keep an input, which is the caller's and must stay as it is until backward."""
+        self.values[key] = value
+        self.versions[key] = None if value.is_inference() else value._version
 
     def __getitem__(self, key):
         if key not in self.values:
             raise RuntimeError(
                 "backward ran a second time through a planned step, which frees what it keeps as it goes: "
                 "retain_graph=True needs the forward of model.py (eager_forward)"
+            )
+        version = self.versions.get(key)
+        if version is not None and self.values[key]._version != version:
+            raise RuntimeError(
+                f"{key} was changed in place between forward and backward, which reads it again"
             )
         return self.values[key]
 
@@ -1885,7 +1896,8 @@ class NormOutputStep(torch.autograd.Function):
         live, i = ctx.live, ctx.i
         if grad_logits is not None:
             raise RuntimeError(
-                "a gradient arrived for logits, but this file was generated for the gradient of the loss alone"
+                "a gradient arrived for logits, but this file was generated for the gradient of "
+                "nll_loss_forward alone: return the sum of several losses as one"
             )
         if grad_nll_loss_forward is None:
             raise RuntimeError(
@@ -1985,8 +1997,8 @@ class Transformer(nn.Module):
             },
         )
         live = Live()
-        live["tokens"] = tokens
-        live["labels"] = labels
+        live.lend("tokens", tokens)
+        live.lend("labels", labels)
         token = torch.empty(0, requires_grad=True)
         token = EmbeddingStep.apply(
             token, live, 0, *EmbeddingWeights.of(self.get_submodule("tok_embeddings"))
