@@ -858,15 +858,26 @@ class Live:
 
     def __init__(self):
         self.values = {}
+        self.versions = {}
 
     def __setitem__(self, key, value):
         self.values[key] = value
+
+    def lend(self, key, value):
+        """Keep an input, which is the caller's and must stay as it is until backward."""
+        self.values[key] = value
+        self.versions[key] = None if value.is_inference() else value._version
 
     def __getitem__(self, key):
         if key not in self.values:
             raise RuntimeError(
                 "backward ran a second time through a planned step, which frees what it keeps as it goes: "
                 "retain_graph=True needs the forward of model.py (eager_forward)"
+            )
+        version = self.versions.get(key)
+        if version is not None and self.values[key]._version != version:
+            raise RuntimeError(
+                f"{key} was changed in place between forward and backward, which reads it again"
             )
         return self.values[key]
 
@@ -1312,8 +1323,8 @@ class GPT(nn.Module):
             },
         )
         live = Live()
-        live["idx"] = idx
-        live["targets"] = targets
+        live.lend("idx", idx)
+        live.lend("targets", targets)
         token = torch.empty(0, requires_grad=True)
         token = TransformerStep.apply(
             token,

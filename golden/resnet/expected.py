@@ -1386,15 +1386,26 @@ class Live:
 
     def __init__(self):
         self.values = {}
+        self.versions = {}
 
     def __setitem__(self, key, value):
         self.values[key] = value
+
+    def lend(self, key, value):
+        """Keep an input, which is the caller's and must stay as it is until backward."""
+        self.values[key] = value
+        self.versions[key] = None if value.is_inference() else value._version
 
     def __getitem__(self, key):
         if key not in self.values:
             raise RuntimeError(
                 "backward ran a second time through a planned step, which frees what it keeps as it goes: "
                 "retain_graph=True needs the forward of model.py (eager_forward)"
+            )
+        version = self.versions.get(key)
+        if version is not None and self.values[key]._version != version:
+            raise RuntimeError(
+                f"{key} was changed in place between forward and backward, which reads it again"
             )
         return self.values[key]
 
@@ -2117,7 +2128,7 @@ class ResNet(nn.Module):
             },
         )
         live = Live()
-        live["x"] = x
+        live.lend("x", x)
         token = torch.empty(0, requires_grad=True)
         token = Conv1ReluStep.apply(
             token, live, 0, Conv1ReluBuffers.of(self), *Conv1ReluWeights.of(self)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,6 +13,25 @@ from torch._subclasses.fake_tensor import FakeTensor
 from hiremate_gen.errors import UnsupportedError
 
 LARGEST = 64  # elements that are written out as source
+
+
+@contextmanager
+def attributes_as_buffers(model: nn.Module) -> Iterator[None]:
+    """Fake tensors on plain attributes are buffers inside: torch.export takes those alone over into its own mode."""
+    moved: list[tuple[nn.Module, str, torch.Tensor]] = []
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, FakeTensor):
+                del vars(module)[name]
+                module.register_buffer(name, value, persistent=False)
+                moved.append((module, name, value))
+    try:
+        yield
+    finally:
+        for module, name, value in moved:
+            module._buffers.pop(name, None)
+            module._non_persistent_buffers_set.discard(name)
+            vars(module)[name] = value
 
 
 def constants_as_buffers(exported: fx.GraphModule, constants: dict[str, Any]) -> dict[str, torch.Tensor]:

@@ -16,7 +16,7 @@ from torch import fx, nn
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.utils import _pytree as pytree
 
-from hiremate_gen.trace.constants import constants_as_buffers
+from hiremate_gen.trace.constants import attributes_as_buffers, constants_as_buffers
 from hiremate_gen.trace.leaves import Leaf, differentiable
 from hiremate_gen.trace.refusals import Shown, refuse_unknown_shapes
 
@@ -25,7 +25,8 @@ def exported_joint(
     model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shown: Shown
 ) -> tuple[fx.GraphModule, tuple[Leaf, ...], pytree.TreeSpec, dict[str, torch.Tensor]]:
     """The joint graph, what the model returns, and tensors that are neither parameters nor buffers."""
-    program = torch.export.export(model, args, kwargs, strict=False)
+    with attributes_as_buffers(model):
+        program = torch.export.export(model, args, kwargs, strict=False)
     refuse_unknown_shapes(program.graph, shown)
     exported = program.module()
     constants = constants_as_buffers(exported, program.constants)

@@ -29,14 +29,18 @@ _DATA_DEPENDENT = ("GuardOnDataDependent", "DataDependent", "data-dependent")
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep torch from printing its graph, and lines with the time of day, when it refuses a model."""
-    log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    logs = [logging.getLogger(f"torch.{n}") for n in ("fx.experimental.symbolic_shapes", "_subclasses.fake_tensor")]
     module: Any = torch.export._trace
-    disabled, log.disabled, module.print = log.disabled, True, lambda *_, **__: None
+    before = [log.disabled for log in logs]
+    for log in logs:
+        log.disabled = True
+    module.print = lambda *_, **__: None
     try:
         yield
     finally:
         del module.print
-        log.disabled = disabled
+        for log, disabled in zip(logs, before, strict=True):
+            log.disabled = disabled
 
 
 def explain(error: Exception, shown: Shown) -> HiremateError:

@@ -12,7 +12,7 @@ class Net(nn.Module):
         self.idx = torch.arange(8).flip(0)
 
     def forward(self, x):
-        y = self.a(x) * self.grid + torch.tensor([1.0, 2.0]).repeat(4)
+        y = self.a(x) * self.grid.to(x.device, dtype=x.dtype) + torch.tensor([1.0, 2.0]).repeat(4)
         y = y[:, self.idx]
         return y.pow(2).mean()
 
