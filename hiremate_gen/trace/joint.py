@@ -17,6 +17,7 @@ from hiremate_gen.trace.exported import exported_joint
 from hiremate_gen.trace.kernels import eager_kernels
 from hiremate_gen.trace.leaves import Leaf
 from hiremate_gen.trace.refusals import Shown, explain, quiet, refuse_untrained
+from hiremate_gen.trace.strides import eager_strides
 
 WAYS = ("export", "direct")
 
@@ -68,7 +69,7 @@ def trace(
     """
     constants: dict[str, torch.Tensor] = {}
     try:
-        with eager_kernels(), quiet():
+        with eager_kernels(), eager_strides(), quiet():
             if way == "export":
                 graph_module, leaves, structure, constants = exported_joint(model, args, kwargs, shown)
             else:
