@@ -60,7 +60,7 @@ def eager_strides() -> Iterator[None]:
 
     Fake tensors take these ops from torch's table of decompositions, those with the names of its own functions alone.
     """
-    before = {op: decomposition_table[op] for op in _KERNELS}
+    before = {op: decomposition_table[op] for op in _KERNELS if op in decomposition_table}
     for op, kernel in before.items():
         decomposition_table[op] = _laid_out(kernel, _KERNELS[op])
     FakeTensorMode.cache_clear()
