@@ -44,6 +44,8 @@ def _call(graph: Graph, phase: str, block: int, moments: tuple[Moment, ...], unu
         if phase == "forward":  # the caller gets these, from the last block
             returned = tuple(r for r in frees if r in graph.returned)
             taken.update(dict.fromkeys(r for r in returned if r not in made and r not in writes))
+            for root in returned:
+                borrowed.pop(root, None)
             frees = tuple(r for r in frees if r not in returned)
         for root in _read(graph, moment, unused):
             if root not in made and root not in taken:
