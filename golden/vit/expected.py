@@ -11,12 +11,12 @@
 #
 # block                        forward keeps  backward runs again  peak there
 # to_patch_embedding..dropout  260.0 KiB      -                    9.8 MiB
-# transformer.layers.0.0       4.8 MiB        5 of 18 ops          20.4 MiB
-# transformer.layers.0.1.net   5.3 MiB        3 of 11 ops          32.1 MiB
-# transformer.layers.1.0       4.8 MiB        5 of 18 ops          31.8 MiB
-# transformer.layers.1.1.net   5.3 MiB        3 of 11 ops          43.6 MiB
-# transformer.layers.2.0       4.8 MiB        5 of 18 ops          43.3 MiB
-# transformer.layers.2.1.net   5.3 MiB        3 of 11 ops          55.0 MiB
+# transformer.layers.0.0       4.8 MiB        5 of 18 ops          21.3 MiB
+# transformer.layers.0.1.net   5.3 MiB        3 of 11 ops          36.2 MiB
+# transformer.layers.1.0       4.8 MiB        5 of 18 ops          32.8 MiB
+# transformer.layers.1.1.net   5.3 MiB        3 of 11 ops          47.6 MiB
+# transformer.layers.2.0       4.8 MiB        5 of 18 ops          44.2 MiB
+# transformer.layers.2.1.net   5.3 MiB        3 of 11 ops          59.1 MiB
 # transformer.layers.3.0       3.8 MiB        7 of 18 ops          54.7 MiB
 # transformer.layers.3.1.net   5.3 MiB        2 of 11 ops          60.6 MiB
 # transformer.norm..mlp_head   1.0 MiB        -                    54.6 MiB

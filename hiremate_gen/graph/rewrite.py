@@ -181,7 +181,7 @@ def _dropout(op: Op, values: dict[str, Value]) -> tuple[Op, ...]:
         tupled=False,
         random=False,
         time_s=op.time_s * 0.25,
-        workspace_bytes=0,
+        workspace_bytes=values[out].bytes + 128,  # the mask as numbers of the value's type
     )
     return draw, apply
 
