@@ -132,6 +132,12 @@ def rms_norm(call: Call, threads: int) -> int:
     return nbytes(call.inputs[0]) * (5 if low_precision(call.inputs[0]) else 1) + 4 * numel(call.inputs[0]) // 64
 
 
+def safe_softmax(call: Call, threads: int) -> int:
+    """A mask of what is -inf, and one of the rows in which all is."""
+    out = call.out
+    return dense(call, threads) + numel(out) + numel(out) // max(1, int(out.shape[call.given["dim"]]))
+
+
 def logsumexp(call: Call, threads: int) -> int:
     return nbytes(call.inputs[0]) + 2 * nbytes(call.out) + numel(call.out)
 

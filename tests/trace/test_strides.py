@@ -11,7 +11,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
-from hiremate_gen.trace.strides import eager_strides
+from hiremate_gen.trace.strides import eager_strides, view_strides
 
 aten = torch.ops.aten
 
@@ -70,3 +70,23 @@ def test_group_norm_channels_last() -> None:
             *tree_map(lambda a: mode.from_tensor(a) if isinstance(a, Tensor) else a, args)
         )
     assert real[0].stride() == fake[0].stride()
+
+
+SHAPES = [(1, 6, 8), (6, 1, 8), (6, 8, 1), (1, 1, 48), (2, 3, 8), (48,), (4, 12), (1, 48, 1)]
+VIEWS = [(1, 6, 2, 4), (6, 8), (48,), (1, 48), (48, 1), (2, 3, 1, 8), (6, 1, 2, 4), (1, 1, 6, 8), (3, 2, 8), (2, 1, 24)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_views(shape: tuple[int, ...]) -> None:
+    dense = torch.randn(48).view(shape)
+    for a in range(dense.ndim):
+        for b in range(dense.ndim):
+            for t in (dense.transpose(a, b), dense.transpose(a, b).contiguous().transpose(a, b)):
+                for sizes in VIEWS:
+                    try:
+                        real = t.view(sizes).stride()
+                    except RuntimeError:
+                        assert view_strides(t.shape, t.stride(), sizes) is None
+                        continue
+                    with eager_strides(), FakeTensorMode() as mode:
+                        assert mode.from_tensor(t).view(sizes).stride() == real
