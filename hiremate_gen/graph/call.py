@@ -64,13 +64,6 @@ def resolve(target: str) -> Any:
     return getattr(getattr(getattr(torch.ops, namespace), name), overload)
 
 
-def is_view(call: Call) -> bool:
-    """Whether every result shares its input's storage (`_unsafe_view` does, whatever its schema says)."""
-    returns = call.op._schema.returns
-    shares = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-    return shares or call.name in ("_unsafe_view", "_reshape_alias")
-
-
 def tensors(values: Iterable[object]) -> tuple[Tensor, ...]:
     """Every tensor inside the values, in order."""
     return tuple(t for t in tree_leaves(list(values)) if isinstance(t, Tensor))

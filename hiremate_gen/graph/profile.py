@@ -33,10 +33,6 @@ class Profile:
         """What was measured for a signature, or None."""
         return self.ops.get(signature)
 
-    def merged(self, other: Profile) -> Profile:
-        """Both profiles, `other`'s figures where both have some."""
-        return Profile(other.device, other.torch, other.threads, {**self.ops, **other.ops})
-
     def dumps(self) -> str:
         """JSON with sorted keys, seconds to four digits: a small diff when one op changes."""
         ops = {s: [float(f"{m.time_s:.4g}"), m.workspace_bytes] for s, m in self.ops.items()}

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from hiremate_gen.graph.call import Call, bind, is_view, nbytes, numel, storage_bytes
+from hiremate_gen.graph.call import Call, bind, nbytes, numel, storage_bytes
+from hiremate_gen.graph.kinds import is_view
 from hiremate_gen.graph.rates import Rates
 
 # torch leaves these untyped
@@ -57,7 +58,7 @@ _READS_PART = ("embedding", "index", "_unsafe_index", "index_select", "gather") 
 def seconds(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object, rates: Rates) -> float:
     """Predicted seconds of one call on a device; arguments as in `workspace_bytes`.  A view costs nothing."""
     call = bind(target, args, kwargs, outputs)
-    if is_view(call):
+    if is_view(call.op):
         return 0.0
     compute = flops(call, args, kwargs, outputs) / (_peak(call, rates) * rates.share.get(product(call), 1.0))
     memory = traffic_bytes(call) / rates.bandwidth_bytes
@@ -66,7 +67,7 @@ def seconds(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs
 
 def unit_cost(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> float:
     """1.0 for every op but views: the costs that tests and the literature use."""
-    return 0.0 if is_view(bind(target, args, kwargs, outputs)) else 1.0
+    return 0.0 if is_view(bind(target, args, kwargs, outputs).op) else 1.0
 
 
 def flops(call: Call, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> int:

@@ -13,7 +13,8 @@ from typing import Any
 from torch import Tensor
 
 from hiremate_gen.graph import workspace_kinds as kinds
-from hiremate_gen.graph.call import Call, bind, is_view, nbytes, storage_bytes
+from hiremate_gen.graph.call import Call, bind, nbytes, storage_bytes
+from hiremate_gen.graph.kinds import is_view
 from hiremate_gen.graph.workspace_conv import convolution, convolution_backward
 
 THREADS = 8
@@ -92,7 +93,7 @@ def workspace_bytes(
     rule is given a temporary for each output (`has_rule` tells).
     """
     call = bind(target, args, kwargs, outputs)
-    if is_view(call):
+    if is_view(call.op):
         return 0
     inside = SCALARS + max(0, rule(call)(call, threads))
     if read is None:
@@ -104,7 +105,7 @@ def workspace_bytes(
 def has_rule(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> bool:
     """Whether the estimate is a measured rule, not the guess for unknown ops."""
     call = bind(target, args, kwargs, outputs)
-    return is_view(call) or rule(call) is not kinds.unknown
+    return is_view(call.op) or rule(call) is not kinds.unknown
 
 
 def output_bytes(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> tuple[int, ...]:
