@@ -168,7 +168,7 @@ def _written(job: Job, reserve: int) -> Written:
         torch=TORCH,
     )
     traced = job.traced
-    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source, traced.unindexed)
+    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
     plan_json = dump_plan(
         plan,

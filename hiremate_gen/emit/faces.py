@@ -1,0 +1,87 @@
+"""Which view of a storage its name stands for: the shape in which everything reads it, so that no line only reshapes."""
+
+from __future__ import annotations
+
+from hiremate_gen.ir import Block, Graph, Op, Ref, Value
+
+RESHAPES = ("aten.view.default", "aten._unsafe_view.default")
+
+
+def faces(graph: Graph, block: Block) -> dict[str, str]:
+    """Value -> the root whose name stands for it, for roots of `block` that are only ever read through one reshape.
+
+    Roots that other blocks read keep their own shape, as do results of calls that return several.
+    """
+    mine = {*block.forward, *block.backward}
+    tops: dict[str, dict[str, None]] = {}
+    barred: set[str] = {r for r in (block.input, block.output, block.grad_output, block.grad_input) if r is not None}
+    for op in graph.ops:
+        if op.view:
+            continue
+        flat = linear_input(graph, op)
+        inputs = [(flat or {}).get(name, name) for name in op.inputs]
+        for name in (*inputs, *(v for v, _ in op.writes_buffer)):
+            root = graph.index[name].root
+            tops.setdefault(root, {})[_top(graph, name)] = None
+            if op.name not in mine:
+                barred.add(root)
+    for name in (*(g for _, g in graph.gradients), *(o.value for o in graph.outputs if o.value is not None)):
+        tops.setdefault(graph.index[name].root, {})[_top(graph, name)] = None
+    found: dict[str, str] = {}
+    for op in (graph.op[name] for name in mine):
+        for root in graph.writes[op.name]:
+            if root not in barred and not op.tupled and f"{op.name}_mask" not in mine and _one(graph, tops.get(root)):
+                found.update(dict.fromkeys(tops[root], root))
+    return found
+
+
+def linear_input(graph: Graph, op: Op) -> dict[str, str] | None:
+    """{rows: x} of an op that is F.linear(x, weight, bias), whose `rows` are x with all but its last dimension in one.
+
+    F.linear runs addmm(bias, x.view(-1, k), weight.t()), for an x of three dimensions and more without a bias mm.
+    """
+    if op.target not in ("aten.addmm.default", "aten.mm.default") or op.kwargs:
+        return None
+    *bias, x, weight = op.args
+    if not isinstance(x, Ref) or not isinstance(weight, Ref) or not all(isinstance(b, Ref) for b in bias):
+        return None
+    transposed = graph.maker.get(weight.name)
+    if transposed is None or transposed.target != "aten.t.default" or not graph.index[transposed.inputs[0]].static:
+        return None
+    if any(len(graph.index[b.name].shape) != 1 for b in bias if isinstance(b, Ref)):
+        return None
+    rows = graph.maker.get(x.name)
+    if rows is None or rows.target not in RESHAPES:
+        return {x.name: x.name} if bias else None
+    value, flat = graph.index[rows.inputs[0]], graph.index[x.name]
+    merged = value.shape[-1:] == flat.shape[-1:] and len(value.shape) > 2 and is_contiguous(value)
+    return {x.name: value.name} if merged else {x.name: x.name} if bias else None
+
+
+def _one(graph: Graph, views: dict[str, None] | None) -> bool:
+    """Whether all of `views` are the same reshape of a whole storage."""
+    if not views:
+        return False
+    shapes = {(graph.index[v].shape, graph.index[v].stride) for v in views}
+    return len(shapes) == 1 and all(v in graph.maker and graph.maker[v].target in RESHAPES for v in views)
+
+
+def _top(graph: Graph, value: str) -> str:
+    """The first view on the way from a storage to `value`, or the value that owns it."""
+    while graph.maker.get(value) is not None and graph.maker[value].view:
+        below = graph.maker[value].inputs[0]
+        if below not in graph.maker or not graph.maker[below].view:
+            return value
+        value = below
+    return value
+
+
+def is_contiguous(value: Value) -> bool:
+    """As torch sees it: dimensions of one element may have any stride."""
+    expected = 1
+    for size, stride in zip(reversed(value.shape), reversed(value.stride), strict=True):
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
