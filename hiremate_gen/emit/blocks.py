@@ -29,7 +29,8 @@ class Blocks:
     weights: tuple[tuple[str, ...], ...] = field(init=False)  # parameters, buffers and constants that it reads
     buffers: tuple[tuple[str, ...], ...] = field(init=False)  # what its forward writes
     gradients: tuple[tuple[Gradient, ...], ...] = field(init=False)
-    labels: tuple[str, ...] = field(init=False)
+    kinds: tuple[str, ...] = field(init=False)  # class of its module: "Block"
+    labels: tuple[str, ...] = field(init=False)  # the same, told apart where blocks of one class do different work
 
     def __post_init__(self) -> None:
         numbers = range(len(self.chain.blocks))
@@ -46,6 +47,15 @@ class Blocks:
     def tuples(self, number: int) -> dict[str, str]:
         """Static value -> the dictionary in which the functions of a block get it."""
         return dict.fromkeys(self.weights[number], "w") | dict.fromkeys(self.buffers[number], "buffers")
+
+    def weight_names(self, number: int) -> tuple[str, ...]:
+        """What a block's functions get, by name; a star for the parameters of its module where they are all among it."""
+        prefix, mine = self.prefixes[number], self.weights[number]
+        inside = f"{prefix}." if prefix else ""
+        own = [v.name for v in self.graph.values if v.kind == "parameter" and v.path.startswith(inside)]
+        whole = bool(own) and set(own) <= set(mine)
+        rest = [self.names[number].path(v) for v in mine if not (whole and v in own)]
+        return ("*", *rest) if whole else tuple(rest)
 
     def is_input(self, value: str) -> bool:
         return self.graph.index[value].kind == "input"
@@ -93,6 +103,7 @@ class Blocks:
 
     def _labels(self) -> tuple[str, ...]:
         """What functions and classes of a block are named after: its class, with where it stands if others share it."""
+        self.kinds = tuple(_label(self.chain.blocks[b.twin]) for b in self.chain.blocks)
         plain = [_label(b) for b in self.chain.blocks]
         kinds: dict[str, set[int]] = {}
         for label, block in zip(plain, self.chain.blocks, strict=True):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hiremate_gen.emit.calls import argument, atom, call, single
-from hiremate_gen.emit.faces import RESHAPES, is_contiguous
 from hiremate_gen.emit.identifiers import quoted
 from hiremate_gen.emit.idioms import idiom
 from hiremate_gen.emit.names import Names
+from hiremate_gen.emit.products import RESHAPES, is_contiguous, reads
 from hiremate_gen.ir import Call, Graph, Op, Ref, Step
 from hiremate_gen.ir.graph import RNG_STATE
 
@@ -67,6 +68,10 @@ class Body:
         def inner(v: str) -> str:
             return self.show(base if v == op.inputs[0] else v)
 
+        wide, flat = self.graph.index[self.names.face(base)], self.graph.index[value]
+        rows = op.target in RESHAPES and len(flat.shape) == 2 < len(wide.shape) and is_contiguous(wide)
+        if rows and wide.shape[-1] == flat.shape[-1]:
+            return f"{atom(self.show(base))}.flatten(0, {len(wide.shape) - 2})"
         text = call(self.graph, op, inner, self.device, again=False, overwrites=None)
         return f"{text}[{op.outputs.index(value)}]" if op.tupled else text
 
@@ -91,6 +96,8 @@ def write_body(body: Body) -> None:
         count = 2 if _fuses(body, steps) else 1
         _step(body, steps[:count])
         del steps[:count]
+    if body.lines and body.lines[-1].startswith("del "):
+        del body.lines[-1]  # what the function still holds dies when it returns
 
 
 def _count(body: Body) -> None:
@@ -105,7 +112,7 @@ def _count(body: Body) -> None:
             need(op.inputs[0])
 
     for step in body.call.steps:
-        for value in body.graph.op[step.op].inputs:
+        for value in reads(body.graph, body.graph.op[step.op]):
             need(value)
     for value in body.extra:
         need(value)
@@ -128,7 +135,7 @@ def _step(body: Body, steps: list[Step]) -> None:
     op = body.graph.op[steps[-1].op]
     _provenance(body, op, steps[-1].again and body.call.phase == "backward")
     for step in steps:
-        for value in body.graph.op[step.op].inputs:
+        for value in reads(body.graph, body.graph.op[step.op]):
             _name_views(body, value)
         body.at[step.op] = len(body.lines)
     if op.target == RNG_STATE:
@@ -196,7 +203,10 @@ def _one(body: Body, op: Op, step: Step, output: str) -> list[str]:
         return [f"{name} = {text}{comment}"]
     view = f".view({', '.join(map(str, shape))})"
     one = f"{name} = {atom(text)}{view}{comment}"
-    return [one] if len(one) <= _ROOM else [f"{name} = {text}", f"{name} = {name}{view}{comment}"]
+    if len(one) <= _ROOM:
+        return [one]
+    two = f"{name} = {name}{view}"
+    return [f"{name} = {text}", two + (comment if len(two + comment) <= _ROOM else "")]
 
 
 def _adds_to_buffer(body: Body, op: Op) -> bool:
@@ -258,7 +268,7 @@ def _name_views(body: Body, value: str) -> None:
         body.lines.append(f"{', '.join(names)} = {text}")
     elif body.uses.get(value, 0) > 1:
         text = body.view(op, value)
-        if not text.isidentifier():
+        if op.target not in RESHAPES or not re.fullmatch(r"\w+(\.\w+\([^()]*\))?", text):
             body.lines.append(f"{_shown(body, value)} = {text}")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hiremate_gen.ir import Block, Graph, Op, Ref, Value
-
-RESHAPES = ("aten.view.default", "aten._unsafe_view.default")
+from hiremate_gen.emit.products import RESHAPES, reads
+from hiremate_gen.ir import Block, Graph
 
 
 def faces(graph: Graph, block: Block) -> dict[str, str]:
@@ -18,9 +17,7 @@ def faces(graph: Graph, block: Block) -> dict[str, str]:
     for op in graph.ops:
         if op.view:
             continue
-        flat = linear_input(graph, op)
-        inputs = [(flat or {}).get(name, name) for name in op.inputs]
-        for name in (*inputs, *(v for v, _ in op.writes_buffer)):
+        for name in (*reads(graph, op), *(v for v, _ in op.writes_buffer)):
             root = graph.index[name].root
             tops.setdefault(root, {})[_top(graph, name)] = None
             if op.name not in mine:
@@ -33,29 +30,6 @@ def faces(graph: Graph, block: Block) -> dict[str, str]:
             if root not in barred and not op.tupled and f"{op.name}_mask" not in mine and _one(graph, tops.get(root)):
                 found.update(dict.fromkeys(tops[root], root))
     return found
-
-
-def linear_input(graph: Graph, op: Op) -> dict[str, str] | None:
-    """{rows: x} of an op that is F.linear(x, weight, bias), whose `rows` are x with all but its last dimension in one.
-
-    F.linear runs addmm(bias, x.view(-1, k), weight.t()), for an x of three dimensions and more without a bias mm.
-    """
-    if op.target not in ("aten.addmm.default", "aten.mm.default") or op.kwargs:
-        return None
-    *bias, x, weight = op.args
-    if not isinstance(x, Ref) or not isinstance(weight, Ref) or not all(isinstance(b, Ref) for b in bias):
-        return None
-    transposed = graph.maker.get(weight.name)
-    if transposed is None or transposed.target != "aten.t.default" or not graph.index[transposed.inputs[0]].static:
-        return None
-    if any(len(graph.index[b.name].shape) != 1 for b in bias if isinstance(b, Ref)):
-        return None
-    rows = graph.maker.get(x.name)
-    if rows is None or rows.target not in RESHAPES:
-        return {x.name: x.name} if bias else None
-    value, flat = graph.index[rows.inputs[0]], graph.index[x.name]
-    merged = value.shape[-1:] == flat.shape[-1:] and len(value.shape) > 2 and is_contiguous(value)
-    return {x.name: value.name} if merged else {x.name: x.name} if bias else None
 
 
 def _one(graph: Graph, views: dict[str, None] | None) -> bool:
@@ -74,14 +48,3 @@ def _top(graph: Graph, value: str) -> str:
             return value
         value = below
     return value
-
-
-def is_contiguous(value: Value) -> bool:
-    """As torch sees it: dimensions of one element may have any stride."""
-    expected = 1
-    for size, stride in zip(reversed(value.shape), reversed(value.stride), strict=True):
-        if size != 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True

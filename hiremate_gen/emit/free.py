@@ -16,6 +16,7 @@ OURS = (
     "REMAT_STEPS",
     "Tensors",
     "check_step",
+    "drain",
     "remat_constant",
     "remat_step",
     "replaying",

@@ -98,7 +98,7 @@ def _unpack(body: Body, what: str, roots: tuple[str, ...]) -> None:
     if len(names) == 1:
         body.lines.append(f"{names[0]} = {what}.pop()")
     elif names:
-        body.lines += [f"{', '.join(names)} = {what}", f"{what}.clear()"]
+        body.lines.append(f"{', '.join(names)} = drain({what})")
 
 
 def _statics(body: Body) -> tuple[str, ...]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 
 from hiremate_gen.emit.blocks import Blocks
 from hiremate_gen.emit.functions import Function
-from hiremate_gen.emit.identifiers import RESERVED, quoted
-from hiremate_gen.emit.parts import ClassPart, FunctionPart, StepPart, TablePart
+from hiremate_gen.emit.identifiers import RESERVED
+from hiremate_gen.emit.parts import ClassPart, FunctionPart, StepPart
+from hiremate_gen.emit.rows import rows
 from hiremate_gen.emit.split import Part, halves
 from hiremate_gen.emit.steps import Steps, input_slot
-from hiremate_gen.emit.table import describe
+from hiremate_gen.emit.table import describe, instances
 from hiremate_gen.ir import Chain, Graph, Schedule
 
 _PHASES = {"forward": "Forward of", "recompute": "Forward again of", "backward": "Backward of"}
@@ -30,9 +32,10 @@ class Glue:
     blocks: Blocks = field(init=False)
     steps: Steps = field(init=False)
     functions: dict[str, dict[tuple[object, ...], FunctionPart]] = field(default_factory=dict)
-    tables: dict[tuple[str, tuple[str, ...]], TablePart] = field(default_factory=dict)
     classes: dict[ClassPart, list[int]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    at: dict[str, dict[str, int]] = field(default_factory=dict)  # function -> op -> line of its body
+    peak: tuple[str, int] | None = None  # function, line: where the step's peak is
     uses_rng: bool = False
 
     def __post_init__(self) -> None:
@@ -89,16 +92,15 @@ class Glue:
         planned = {o.value for o in self.graph.outputs if o.grad is not None}
         pairs = [(f"grad_{n}", n, o in planned) for n, o in zip(output_names, outputs, strict=False)] if last else []
         gradients = self.blocks.gradients[number]
-        weights = self._table(number, self.blocks.weights[number], "WEIGHTS")
         return ClassPart(
             name="",
             doc="",
-            weights=weights,
-            buffers=self._table(number, self.blocks.buffers[number], "BUFFERS"),
+            weights=self.blocks.weight_names(number),
+            buffers=tuple(names.path(v) for v in self.blocks.buffers[number]),
             inputs=tuple(input_slot(self.graph.index[g.of].path) for g in gradients if self.blocks.is_input(g.of)),
             repeats=tuple((g.key, names.path(g.of)) for g in gradients if "#" in g.key and not self.blocks.is_input(g.of)),
             last=last,
-            shared=shared and weights != "()",
+            shared=shared,
             forward=tuple(self._step(k, {}) for k in forward),
             outputs=tuple(names[o] + (".detach()" if self._waits(forward[-1], o) else "") for o in outputs),
             grad_outputs=tuple(f"grad_{n}" for n in output_names) if last else ("token",),
@@ -116,7 +118,11 @@ class Glue:
         outputs = self._outputs(k)
         function = self.steps.function(k, outputs)
         self.uses_rng |= function.uses_rng
-        return self.steps.step(k, function, self._function(k, function), outputs, arrivals)
+        name = self._function(k, function)
+        here = self.steps.runs[k].source == self.schedule.peak_call and self.schedule.peak_op in function.at
+        if here:
+            self.peak = name, function.at[self.schedule.peak_op]
+        return self.steps.step(k, function, name, outputs, arrivals)
 
     def _waits(self, k: int, output: str) -> bool:
         """Whether `live` has this output too: returned as it is it would keep the step, which keeps it, alive."""
@@ -145,28 +151,43 @@ class Glue:
         """Numbers of the blocks that share a class."""
         return list(self.classes.values())
 
+    def groups_of_functions(self) -> tuple[tuple[str, tuple[FunctionPart, ...]], ...]:
+        """Under a heading each, the line at which memory peaks marked."""
+        found = []
+        for kind, parts in self.functions.items():
+            names = [b.name for b, k in zip(self.chain.blocks, self.blocks.kinds, strict=True) if k == kind]
+            heading = shorten(f"{kind}: {instances(names)}", 70, placeholder=" ...")
+            order = sorted(parts.values(), key=lambda f: tuple(_PHASES).index(f.phase))
+            found.append((heading, tuple(self._marked(f) for f in order)))
+        return tuple(found)
+
+    def _marked(self, part: FunctionPart) -> FunctionPart:
+        if self.peak is None or self.peak[0] != part.name:
+            return part
+        block = self.chain.blocks[self.schedule.calls[self.schedule.peak_call].block]
+        at = self.peak[1]
+        body = (*part.body[:at], f"# --- peak of the step, in {block.name} ---", *part.body[at:])
+        return replace(part, body=body)
+
     # ---- names of functions, tables and classes ----------------------------------------------------------------
 
     def _function(self, k: int, function: Function) -> str:
         """The name of the function with this text."""
         run = self.steps.runs[k]
-        block = self.chain.blocks[run.call.block]
-        label = self.blocks.labels[run.call.block]
-        part = self.steps.parts[run.call.block][run.part].name
-        group = self.functions.setdefault(label, {})
+        number = run.call.block
+        kind, label = self.blocks.kinds[number], self.blocks.labels[number]
+        part = self.steps.parts[number][run.part].name
+        group = self.functions.setdefault(kind, {})
         text = (function.parameters, function.body, function.returns)
         if text not in group:
-            base = "_".join(filter(None, (snake(label), part, run.call.phase)))
-            inside = f"{part} in {block.kind or block.name}" if part else block.kind or block.name
+            plain, told = ("_".join(filter(None, (snake(x), part, run.call.phase))) for x in (kind, label))
+            name = self._unique(told if plain in self.used else plain)
+            doc = f"{_PHASES[run.call.phase]} {part + ' in ' if part else ''}{kind}."
+            parameters = tuple(f"{name}: {annotation}" for name, annotation in function.parameters)
             group[text] = FunctionPart(
-                self._unique(base),
-                f"{_PHASES[run.call.phase]} {inside}.",
-                tuple(f"{name}: {kind}" for name, kind in function.parameters),
-                function.annotation,
-                function.body,
-                function.returns,
-                run.call.phase,
+                name, doc, parameters, function.annotation, function.body, function.returns, run.call.phase
             )
+            self.at[name] = function.at
         return group[text].name
 
     def _unique(self, base: str) -> str:
@@ -175,16 +196,6 @@ class Glue:
             name, n = f"{base}_{n}", n + 1
         self.used.add(name)
         return name
-
-    def _table(self, number: int, values: tuple[str, ...], suffix: str) -> str:
-        """The name of the constant that lists `values`."""
-        if not values:
-            return "()"
-        label = self.blocks.labels[number]
-        key = (f"{label}_{suffix}", tuple(self.blocks.names[number].path(v) for v in values))
-        if key not in self.tables:
-            self.tables[key] = TablePart(self._unique(f"{snake(label).upper()}_{suffix}"), "", key[1])
-        return self.tables[key].name
 
     def named_classes(self) -> tuple[tuple[ClassPart, tuple[int, ...]], ...]:
         """The classes with names, and the blocks that each serves."""
@@ -197,9 +208,7 @@ class Glue:
     def rows(self, classes: tuple[tuple[ClassPart, tuple[int, ...]], ...]) -> tuple[str, ...]:
         """Rows of the table of blocks but the last: a class and the path of the block's module."""
         names = {n: part.name for part, numbers in classes for n in numbers}
-        return tuple(
-            f"({names[n]}, {quoted(self.blocks.prefixes[n])})," for n in range(len(self.chain.blocks) - 1)
-        )
+        return rows([(names[n], self.blocks.prefixes[n]) for n in range(len(self.chain.blocks) - 1)])
 
 
 def _distinct(parts: list[Part]) -> tuple[Part, ...]:

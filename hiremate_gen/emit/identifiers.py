@@ -8,7 +8,7 @@ import keyword
 import re
 
 # What generated functions use by a global name, and their own parameters.
-_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying", "taken", "kept", "w", "buffers", "Any", "Tensor", "Tensors")
+_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying", "drain", "taken", "kept", "w", "buffers", "Any", "Tensor", "Tensors")
 RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_GLOBALS})
 _LONGEST = 48
 

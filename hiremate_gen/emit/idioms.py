@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hiremate_gen.emit.calls import Show, atom
-from hiremate_gen.emit.faces import is_contiguous, linear_input
+from hiremate_gen.emit.products import is_contiguous, product
 from hiremate_gen.ir import Graph, Literal, Op, Ref
 
 Shape = tuple[int, ...]
@@ -13,8 +13,8 @@ def idiom(graph: Graph, op: Op, show: Show, shape: Shape) -> tuple[str, Shape] |
     """An expression for `op`, whose result is wanted in `shape`, and the shape that it gives; None where the op's own
     is all there is."""
     match op.target:
-        case "aten.addmm.default" | "aten.mm.default":
-            return _linear(graph, op, show)
+        case "aten.addmm.default" | "aten.mm.default" | "aten.bmm.default":
+            return _product(graph, op, show)
         case "aten.sum.dim_IntList":
             return _sum_of_rows(graph, op, show, shape)
         case "aten.clone.default":
@@ -24,15 +24,15 @@ def idiom(graph: Graph, op: Op, show: Show, shape: Shape) -> tuple[str, Shape] |
     return None
 
 
-def _linear(graph: Graph, op: Op, show: Show) -> tuple[str, Shape] | None:
-    found = linear_input(graph, op)
+def _product(graph: Graph, op: Op, show: Show) -> tuple[str, Shape] | None:
+    found = product(graph, op)
     if found is None:
         return None
-    [x] = found.values()
-    *bias, _, weight = op.inputs
-    terms = [show(x), show(graph.maker[weight].inputs[0]), *map(show, bias)]
-    columns = graph.index[weight].shape[-1]
-    return f"F.linear({', '.join(terms)})", (*graph.index[x].shape[:-1], columns)
+    sides = [show(o.value) if not o.transposed else f"{atom(show(o.value))}.transpose(-2, -1)" for o in (found.left, found.right)]
+    if not found.linear:
+        return f"{atom(sides[0])} @ {atom(sides[1])}", found.shape
+    terms = [*sides, *([show(found.bias)] if found.bias is not None else [])]
+    return f"F.linear({', '.join(terms)})", found.shape
 
 
 def _sum_of_rows(graph: Graph, op: Op, show: Show, shape: Shape) -> tuple[str, Shape] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hiremate_gen.emit.faces import RESHAPES, faces
+from hiremate_gen.emit.faces import faces
 from hiremate_gen.emit.identifiers import RESERVED, Taken, identifier, short
+from hiremate_gen.emit.products import RESHAPES, reads
 from hiremate_gen.emit.sources import Sources
 from hiremate_gen.ir import Block, Graph, Op
 from hiremate_gen.ir.graph import RNG_STATE
@@ -171,13 +172,11 @@ class Names:
         return "" if module == self._prefix else module.removeprefix(self._prefix + ".")
 
     def _shown_name(self, value: str) -> str:
-        """What the user calls a value that is a view, or the module that made what it shows."""
-        value = self.faces.get(value, value)
-        if value in self._names:
-            return self._names[value]
+        """What the user calls a value that is a view or what it is a view of; nothing where that has no name."""
         op = self._graph.maker.get(value)
-        if op is None:
-            return ""
+        root = self.faces.get(value, value)
+        if root in self._names or op is None:
+            return self._names.get(root, "")
         if len(op.origin.targets) == 1:
             return op.origin.targets[0]
         if op.view and op.tupled and len(op.origin.targets) == len(op.outputs):
@@ -185,7 +184,7 @@ class Names:
         return self._shown_name(op.inputs[0]) if op.view else ""
 
     def _uses(self, ops: list[Op], view: str) -> int:
-        return sum(view in op.inputs for op in ops)
+        return sum(view in reads(self._graph, op) for op in ops)
 
     # ---- views -------------------------------------------------------------------------------------------------
 
@@ -201,7 +200,7 @@ class Names:
             found.update(dict.fromkeys(o for o in op.outputs if o is not None and o not in self._names))
 
         for op in ops:
-            for value in op.inputs:
+            for value in reads(self._graph, op):
                 if not self._graph.index[self._graph.index[value].root].static:
                     visit(value)
         return list(found)

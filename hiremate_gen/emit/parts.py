@@ -19,15 +19,6 @@ class FunctionPart:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePart:
-    """A constant: names of tensors on the block's module, after a slash on the model."""
-
-    name: str
-    doc: str
-    items: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StepPart:
     """One call inside a `Function`: `targets = function(arguments)`, and the lines before and after it."""
 
@@ -49,8 +40,8 @@ class ClassPart:
 
     name: str
     doc: str
-    weights: str  # name of the table, or ()
-    buffers: str
+    weights: tuple[str, ...]  # names on the block's module, after a slash on the model; "*" for all its parameters
+    buffers: tuple[str, ...]
     inputs: tuple[str, ...]  # inputs of the model that need gradients here
     repeats: tuple[tuple[str, str], ...]  # (key, weight): passed once more for each further part of its gradient
     last: bool
@@ -87,13 +78,16 @@ class ModelPart:
     uses_rng: bool
     inputs: tuple[InputPart, ...]
     constants: tuple[tuple[str, str], ...]  # inputs that are no tensors: source text, and what they must equal
+    arguments: tuple[str, ...]  # source text of the inputs
     made: tuple[tuple[str, str], ...]  # tensors that forward makes from Python values: key, expression
     parameters: int
     digest: str
     functions: tuple[tuple[str, tuple[FunctionPart, ...]], ...]  # grouped under a heading
-    tables: tuple[TablePart, ...]
     classes: tuple[ClassPart, ...]
+    any_inputs: bool
+    any_repeats: bool
     rows: tuple[str, ...]  # of the table of blocks, all but the last
+    repeated: bool  # some of them stand for several blocks
     last: str  # class of the last block
     last_path: str
     outputs: tuple[str, ...]  # names of the tensors that the model returns

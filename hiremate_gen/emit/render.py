@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from hiremate_gen.emit.functions import Function
 from hiremate_gen.emit.glue import Glue
 from hiremate_gen.emit.header import Facts, header
 from hiremate_gen.emit.identifiers import quoted
-from hiremate_gen.emit.parts import FunctionPart, InputPart, ModelPart
+from hiremate_gen.emit.parts import InputPart, ModelPart
 from hiremate_gen.emit.steps import input_slot
 from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.ir.source import SourceFile
@@ -85,19 +85,24 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
     result = contract.result([next(own) if o.value is not None else o.constant for o in graph.outputs])
     last = next(part for part, numbers in classes if len(glue.chain.blocks) - 1 in numbers)
     constants = [v for v in graph.values if v.kind == "constant"]
+    inputs = _inputs(graph)
+    rows = glue.rows(classes)
     return ModelPart(
         source_name=source.name,
         device_type=graph.device.partition(":")[0],
         uses_rng=glue.uses_rng,
-        inputs=_inputs(graph),
+        inputs=inputs,
         constants=contract.constants,
+        arguments=(*(n.name for n in inputs), *(name for name, _ in contract.constants)),
         made=tuple((f"constant {n}", v.path) for n, v in enumerate(constants, 1)),
         parameters=contract.parameters,
         digest=contract.digest,
-        functions=tuple((f"block: {label}", _ordered(parts.values())) for label, parts in glue.functions.items()),
-        tables=tuple(glue.tables.values()),
+        functions=glue.groups_of_functions(),
         classes=tuple(part for part, _ in classes),
-        rows=glue.rows(classes),
+        any_inputs=any(part.inputs for part, _ in classes),
+        any_repeats=any(part.repeats for part, _ in classes),
+        rows=rows,
+        repeated=any(row.startswith("*") for row in rows),
         last=last.name,
         last_path=glue.blocks.prefixes[-1],
         outputs=tuple(outputs),
@@ -109,10 +114,6 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         receiver=signature.receiver,
         eager=eager_name(source),
     )
-
-
-def _ordered(parts: Iterable[FunctionPart]) -> tuple[FunctionPart, ...]:
-    return tuple(sorted(parts, key=lambda f: ("forward", "recompute", "backward").index(f.phase)))
 
 
 def _inputs(graph: Graph) -> tuple[InputPart, ...]:
