@@ -16,6 +16,7 @@ class Gradient:
     of: str
     value: str
     key: str
+    repeated: bool  # a further part of a gradient whose first part the block makes, too
 
 
 @dataclass
@@ -49,7 +50,7 @@ class Blocks:
         return dict.fromkeys(self.weights[number], "w") | dict.fromkeys(self.buffers[number], "buffers")
 
     def weight_names(self, number: int) -> tuple[str, ...]:
-        """What a block's functions get, by name; a star for the parameters of its module where they are all among it."""
+        """What a block's functions get, by name; a star for the parameters of its module where all are among it."""
         prefix, mine = self.prefixes[number], self.weights[number]
         inside = f"{prefix}." if prefix else ""
         own = [v.name for v in self.graph.values if v.kind == "parameter" and v.path.startswith(inside)]
@@ -97,9 +98,9 @@ class Blocks:
         for of, value in owned:
             counts[of] = counts.get(of, 0) + 1
             name = f"input {self.graph.index[of].path}" if self.is_input(of) else self.names[number].path(of)
-            found.append(Gradient(of, value, name if counts[of] == 1 else f"{name} #{counts[of]}"))
+            found.append(Gradient(of, value, name if counts[of] == 1 else f"{name} #{counts[of]}", counts[of] > 1))
         place = {v: k for k, v in enumerate(self.weights[number])}
-        return tuple(sorted(found, key=lambda g: ("#" in g.key, place.get(g.of, -1))))
+        return tuple(sorted(found, key=lambda g: (g.repeated, place.get(g.of, -1))))
 
     def _labels(self) -> tuple[str, ...]:
         """What functions and classes of a block are named after: its class, with where it stands if others share it."""

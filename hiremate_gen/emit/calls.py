@@ -96,7 +96,7 @@ def atom(text: str) -> str:
             continue
         depth += char in "([{"
         depth -= char in ")]}"
-        if depth == 0 and not (char.isalnum() or char in "_.\")]}"):
+        if depth == 0 and not (char.isalnum() or char in '_.")]}'):
             return f"({text})"
         if depth == 0 and at == 0 and char == "-":
             return f"({text})"

@@ -1,4 +1,4 @@
-"""Which view of a storage its name stands for: the shape in which everything reads it, so that no line only reshapes."""
+"""Which view of a storage its name stands for: the one that everything reads, so that no line only reshapes."""
 
 from __future__ import annotations
 

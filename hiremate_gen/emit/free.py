@@ -36,7 +36,7 @@ _IMPORTS = (
 
 
 def freed(source: SourceFile, *texts: str) -> tuple[list[str], list[str]]:
-    """`texts` with names that `source` means something else by changed, and the imports that they need on top of its."""
+    """`texts` without names that `source` means something else by, and the imports that they need on top of its."""
     renamed: dict[str, str] = {}
     bound = bound_names(source)
     for name in OURS:
@@ -57,7 +57,7 @@ def freed(source: SourceFile, *texts: str) -> tuple[list[str], list[str]]:
 
 
 def _tokens(text: str) -> list[tuple[tokenize.TokenInfo, bool]]:
-    """Each token, and whether it is a name that stands on its own, not after a dot nor before an equals sign of a call."""
+    """Each token, and whether it is a name that does not stand after a dot."""
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     found = []
     for k, token in enumerate(tokens):

@@ -53,7 +53,9 @@ def write(graph: Graph, call: Call, names: Names, tuples: Mapping[str, str], pas
     made = {r for step in call.steps for r in graph.writes[step.op]}
     borrowed = tuple(dict.fromkeys((*call.borrows, *(v for v in statics if v not in tuples))))
     known = {*made, *call.takes, *borrowed}
-    borrowed += tuple(r for r in dict.fromkeys(graph.index[v].root for v in extra) if r not in known and r not in tuples)
+    borrowed += tuple(
+        r for r in dict.fromkeys(graph.index[v].root for v in extra) if r not in known and r not in tuples
+    )
     plain = [p for p in (*borrowed, *call.takes) if graph.index[p].kind != "rng"]
     body.live = {body.name(p): None for p in (*plain, *statics)}
     for what, roots in (("kept", passing.kept), ("taken", passing.taken)):

@@ -45,9 +45,7 @@ class Glue:
 
     def _divide(self) -> None:
         """Cut the blocks of a kind in more parts while one of their functions is too long."""
-        parts: dict[int, tuple[Part, ...]] = {
-            b.twin: (Part("", 0, len(b.forward)),) for b in self.chain.blocks
-        }
+        parts: dict[int, tuple[Part, ...]] = {b.twin: (Part("", 0, len(b.forward)),) for b in self.chain.blocks}
         settled: set[int] = set()
         while True:
             self.steps = Steps(self.blocks, self.schedule, tuple(parts[b.twin] for b in self.chain.blocks))
@@ -98,7 +96,9 @@ class Glue:
             weights=self.blocks.weight_names(number),
             buffers=tuple(names.path(v) for v in self.blocks.buffers[number]),
             inputs=tuple(input_slot(self.graph.index[g.of].path) for g in gradients if self.blocks.is_input(g.of)),
-            repeats=tuple((g.key, names.path(g.of)) for g in gradients if "#" in g.key and not self.blocks.is_input(g.of)),
+            repeats=tuple(
+                (g.key, names.path(g.of)) for g in gradients if g.repeated and not self.blocks.is_input(g.of)
+            ),
             last=last,
             shared=shared,
             forward=tuple(self._step(k, {}) for k in forward),
@@ -108,9 +108,7 @@ class Glue:
             expected=tuple((grad, n) for grad, n, expected in pairs if expected),
             stores=tuple((f'"{t}"', a) for t, a in arrivals.items() if self._leaves_last(t)),
             backward=tuple(self._step(k, arrivals) for k in backward),
-            gradients=tuple(
-                self.steps.gradients_name(k) for k in backward if self.steps.passing(k, ()).gradients
-            ),
+            gradients=tuple(self.steps.gradients_name(k) for k in backward if self.steps.passing(k, ()).gradients),
             token=f"{next(iter(arrivals.values()))}.new_empty(0)" if last else "token",
         )
 

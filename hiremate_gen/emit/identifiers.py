@@ -8,7 +8,21 @@ import keyword
 import re
 
 # What generated functions use by a global name, and their own parameters.
-_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying", "drain", "taken", "kept", "w", "buffers", "Any", "Tensor", "Tensors")
+_GLOBALS = (
+    "torch",
+    "F",
+    "aten",
+    "rng_state",
+    "replaying",
+    "drain",
+    "taken",
+    "kept",
+    "w",
+    "buffers",
+    "Any",
+    "Tensor",
+    "Tensors",
+)
 RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_GLOBALS})
 _LONGEST = 48
 
@@ -38,7 +52,7 @@ def quoted(text: str) -> str:
 
 
 class Taken:
-    """Hands out identifiers: among those who want the same one, nobody gets it while they have something else to go by."""
+    """Hands out identifiers: of those who want the same one nobody gets it while all have something else to go by."""
 
     def __init__(self, taken: frozenset[str]) -> None:
         self._taken = set(taken)

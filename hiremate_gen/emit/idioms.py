@@ -28,7 +28,10 @@ def _product(graph: Graph, op: Op, show: Show) -> tuple[str, Shape] | None:
     found = product(graph, op)
     if found is None:
         return None
-    sides = [show(o.value) if not o.transposed else f"{atom(show(o.value))}.transpose(-2, -1)" for o in (found.left, found.right)]
+    sides = [
+        show(o.value) if not o.transposed else f"{atom(show(o.value))}.transpose(-2, -1)"
+        for o in (found.left, found.right)
+    ]
     if not found.linear:
         return f"{atom(sides[0])} @ {atom(sides[1])}", found.shape
     terms = [*sides, *([show(found.bias)] if found.bias is not None else [])]

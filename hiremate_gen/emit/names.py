@@ -104,7 +104,7 @@ class Names:
         for parameter, gradient in self._graph.gradients:
             maker = self._graph.producer.get(self._graph.index[gradient].root)
             root = self.faces.get(gradient, gradient)
-            if root not in self._names and (maker in mine or maker is None and parameter in touched):
+            if root not in self._names and (maker in mine or (maker is None and parameter in touched)):
                 self._names[root] = self._taken.one(f"grad_{self._path(parameter)}")
 
     def _path(self, static: str) -> str:

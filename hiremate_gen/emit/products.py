@@ -1,7 +1,7 @@
 """Products of matrices as people write them: F.linear and `@` on tensors with batch dimensions.
 
-torch runs both as a product of flat matrices between reshapes that cost nothing (at::linear, at::matmul).  Where a graph
-has the flat product between such reshapes, the operator says the same without them.
+torch runs both as a product of flat matrices between reshapes that cost nothing (at::linear, at::matmul).  Where a
+graph has the flat product between such reshapes, the operator says the same without them.
 """
 
 from __future__ import annotations

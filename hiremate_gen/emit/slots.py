@@ -43,7 +43,9 @@ def relative(number: int, reader: int) -> str:
     return "i" if offset == 0 else f"i {'+' if offset > 0 else '-'} {abs(offset)}"
 
 
-def left_to(roots: Iterable[str], touched: dict[str, list[int]], takes: dict[int, tuple[str, ...]]) -> dict[int, list[str]]:
+def left_to(
+    roots: Iterable[str], touched: dict[str, list[int]], takes: dict[int, tuple[str, ...]]
+) -> dict[int, list[str]]:
     """Call -> those of `roots` that it takes and no other call touches; `takes` are the calls to choose from."""
     found: dict[int, list[str]] = {}
     for root in roots:

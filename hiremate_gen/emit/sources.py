@@ -65,7 +65,11 @@ class Sources:
         sources = [s for s in map(self.source, op.inputs) if s is not None]
         for alike in (self._shape, self._size):
             found = [s for source in sources for s in self._shown(source) if alike(s) == alike(value)]
-            nearest = [next(s for s in self._shown(source) if s in found) for source in sources if {*self._shown(source)} & {*found}]
+            nearest = [
+                next(s for s in self._shown(source) if s in found)
+                for source in sources
+                if {*self._shown(source)} & {*found}
+            ]
             if nearest:
                 return min(nearest, key=self._made)
         return None

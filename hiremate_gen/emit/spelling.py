@@ -1,4 +1,4 @@
-"""The same op under the name that people know it by; tests/emit/test_calls.py compares each with its ATen op, to the bit.
+"""The same op under the name that people know it by; tests/emit/test_calls.py compares each with its ATen op.
 
 A name of `torch` or `torch.nn.functional` stands here only where it runs that op and no other.
 """
@@ -79,7 +79,9 @@ def _layer_norm(args: list[str], kwargs: dict[str, str]) -> str:
 def _batch_norm(args: list[str], kwargs: dict[str, str]) -> str:
     x, weight, bias, mean, var, training, momentum, eps = args
     rest = [training, *([f"momentum={momentum}"] if momentum != "0.1" else [])]
-    return f"F.batch_norm({', '.join([x, mean, var, weight, bias, *rest, *([f'eps={eps}'] if eps != '1e-05' else [])])})"
+    return (
+        f"F.batch_norm({', '.join([x, mean, var, weight, bias, *rest, *([f'eps={eps}'] if eps != '1e-05' else [])])})"
+    )
 
 
 def _max_pool(args: list[str], kwargs: dict[str, str]) -> str | None:

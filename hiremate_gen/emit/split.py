@@ -93,7 +93,9 @@ def _calls(graph: Graph, call: Call, shares: dict[int, tuple[Step, ...]]) -> dic
         touched: dict[str, None] = {}
         for step in steps:
             writes = graph.writes[step.op]
-            touched |= {r: None for r in (*graph.reads[step.op], *step.frees) if r in there and r not in (*made, *writes)}
+            touched |= {
+                r: None for r in (*graph.reads[step.op], *step.frees) if r in there and r not in (*made, *writes)
+            }
             made |= {r: None for r in writes if r not in step.frees}
             for root in step.frees:
                 if root not in writes:

@@ -62,7 +62,9 @@ class Steps:
             for at, c in waiting:
                 if not c.steps and not (c.phase == "backward" and self.blocks.gradients[c.block]):
                     continue
-                shares = cut(self.graph, self.blocks.chain.blocks[c.block], self.parts[c.block], c) if c.steps else {0: c}
+                shares = (
+                    cut(self.graph, self.blocks.chain.blocks[c.block], self.parts[c.block], c) if c.steps else {0: c}
+                )
                 for part, share in shares.items():
                     yield Run(call.block, part, share, at)
             waiting = []
@@ -70,7 +72,11 @@ class Steps:
     def _leave(self) -> None:
         """Decide which roots go from a forward straight to one backward of the same block, in a list."""
         for number, block in enumerate(self.blocks.chain.blocks):
-            takes = {k: r.call.takes for k in self.of(number, False) if (r := self.runs[k]).call.phase == "backward" and r.call.block == number}
+            takes = {
+                k: r.call.takes
+                for k in self.of(number, False)
+                if (r := self.runs[k]).call.phase == "backward" and r.call.block == number
+            }
             for k in self.of(number, True):
                 roots = [r for r in self.runs[k].call.results if r != block.output and r not in self.graph.returned]
                 groups = left_to(roots, self.touched, takes)
@@ -120,7 +126,9 @@ class Steps:
 
     # ---- calls -------------------------------------------------------------------------------------------------
 
-    def step(self, k: int, function: Function, name: str, outputs: tuple[str, ...], arrivals: dict[str, str]) -> StepPart:
+    def step(
+        self, k: int, function: Function, name: str, outputs: tuple[str, ...], arrivals: dict[str, str]
+    ) -> StepPart:
         """The call of `function` as `name`; `arrivals` are arguments of backward that bring gradients."""
         run = self.runs[k]
         passing = self.passing(k, outputs)

@@ -38,20 +38,27 @@ def table(written: Written, schedule: Schedule) -> list[str]:
     rows = [("block", "count", "forward keeps", "peak there", "backward recomputes")]
     for numbers in written.groups:
         name = instances([written.chain.blocks[n].name for n in numbers])
-        kept = sum(written.graph.bytes(r) for r in keeps(written, numbers[0]))
-        peak = max((peaks.get(n, 0) for n in numbers), default=0)
-        cells = name, str(len(numbers)), show_bytes(kept), show_bytes(peak), ", ".join(recomputes(written, numbers[0])) or "-"
-        rows.append(cells)
+        kept = show_bytes(sum(written.graph.bytes(r) for r in keeps(written, numbers[0])))
+        peak = show_bytes(max((peaks.get(n, 0) for n in numbers), default=0))
+        rows.append((name, str(len(numbers)), kept, peak, ", ".join(recomputes(written, numbers[0])) or "-"))
+    return _columns(rows)
+
+
+def _columns(rows: list[tuple[str, str, str, str, str]]) -> list[str]:
+    """Rows as text: the first and the last cell go on in the next line where they are long."""
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    if sum(widths) + 8 + _NARROWEST > _WIDEST:
-        widths[0] = max(12, _WIDEST - _NARROWEST - 8 - sum(widths[1:]))
+    room = _WIDEST - 8
+    widths[0] = min(widths[0], max(12, room - _NARROWEST - sum(widths[1:])))
     lines = []
     for row in rows:
-        last = wrap(row[4], _WIDEST - sum(widths) - 8, break_long_words=False) or [""]
-        name = wrap(row[0], widths[0], break_long_words=False, break_on_hyphens=False) or [""]
-        for k in range(max(len(last), len(name))):
-            cells = [name[k] if k < len(name) else "", *(row[1:4] if k == 0 else ("",) * 3)]
-            padded = [c.ljust(w) for c, w in zip(cells, widths, strict=True)]
+        first, last = (
+            wrap(text, width, break_long_words=False, break_on_hyphens=False)
+            for text, width in ((row[0], widths[0]), (row[4], room - sum(widths)))
+        )
+        for k in range(max(len(first), len(last))):
+            middle = row[1:4] if k == 0 else ("", "", "")
+            cells = (first[k] if k < len(first) else "", *middle)
+            padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
             lines.append("  ".join([*padded, last[k] if k < len(last) else ""]).rstrip())
     return lines
 
@@ -80,7 +87,7 @@ def keeps(written: Written, number: int) -> list[str]:
 
 
 def recomputes(written: Written, number: int) -> list[str]:
-    """What runs again in, or right before, the backward of a block: its own values by name, others' blocks as a whole."""
+    """What runs again in, or right before, the backward of a block: its own values by name, others' by count."""
     found: dict[str, None] = {}
     others: dict[int, int] = {}
     for k in written.steps.of(number, False):

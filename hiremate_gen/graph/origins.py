@@ -94,5 +94,4 @@ class Origins:
 def _stack(node: fx.Node) -> list[tuple[str, str]]:
     """Path and qualified class of the modules that a node lies in, from the model inwards."""
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
-    named = [(p, o if isinstance(o, str) else f"{o.__module__}.{o.__qualname__}") for p, o in stack.values()]
-    return named
+    return [(p, o if isinstance(o, str) else f"{o.__module__}.{o.__qualname__}") for p, o in stack.values()]
