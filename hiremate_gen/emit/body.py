@@ -133,7 +133,7 @@ def _fuses(body: Body, steps: Sequence[Step]) -> bool:
 
 def _step(body: Body, steps: list[Step]) -> None:
     op = body.graph.op[steps[-1].op]
-    _provenance(body, op, steps[-1].again and body.call.phase == "backward")
+    _provenance(body, op, steps[-1].again)
     for step in steps:
         for value in reads(body.graph, body.graph.op[step.op]):
             _name_views(body, value)

@@ -64,7 +64,7 @@ def _row(name: str, text: str) -> list[str]:
 
 def _command(command: str) -> list[str]:
     """The command, over several lines where it is long, as a shell takes it."""
-    words = [shlex.quote(w) for w in shlex.split(command)]
+    words = [_quoted(word) for word in shlex.split(command)]
     lines, line = [], words[0]
     for word in words[1:]:
         if len(line) + len(word) + 5 > _WIDEST:
@@ -73,6 +73,11 @@ def _command(command: str) -> list[str]:
         else:
             line += f" {word}"
     return [f"# {text}" for text in ([command] if len(command) + 2 <= _WIDEST else [*lines, line])]
+
+
+def _quoted(word: str) -> str:
+    """For a shell, in double quotes where the word has single ones and nothing that those would not quote."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def overhead(time_s: float, facts: Facts) -> str:

@@ -35,7 +35,7 @@ def table(written: Written, schedule: Schedule) -> list[str]:
     for run in written.steps.runs:
         if run.call.phase == "backward":
             peaks[run.number] = max(peaks.get(run.number, 0), schedule.calls[run.source].peak_bytes)
-    rows = [("block", "count", "forward keeps", "peak there", "backward recomputes")]
+    rows = [("block", "count", "forward keeps", "peak there", "backward runs again")]
     for numbers in written.groups:
         name = instances([written.chain.blocks[n].name for n in numbers])
         kept = show_bytes(sum(written.graph.bytes(r) for r in keeps(written, numbers[0])))
@@ -71,8 +71,8 @@ def describe(written: Written, numbers: Sequence[int]) -> str:
     lines = wrap(f"{instances([written.chain.blocks[n].name for n in numbers])}.", 80, break_on_hyphens=False)
     if kept or again:
         lines.append("")
-        lines += wrap(f"Keeps {', '.join(kept) or 'nothing'}.", 80, break_long_words=False)
-        lines += wrap(f"Recomputes {', '.join(again) or 'nothing'}.", 80, break_long_words=False)
+        lines += wrap(f"Keeps: {', '.join(kept) or 'nothing'}.", 80, break_long_words=False)
+        lines += wrap(f"Runs again: {', '.join(again) or 'nothing'}.", 80, break_long_words=False)
     return "\n    ".join(lines) + ("\n    " if len(lines) > 1 else "")
 
 
