@@ -62,21 +62,16 @@ class Steps:
             for at, c in waiting:
                 if not c.steps and not (c.phase == "backward" and self.blocks.gradients[c.block]):
                     continue
-                shares = (
-                    cut(self.graph, self.blocks.chain.blocks[c.block], self.parts[c.block], c) if c.steps else {0: c}
-                )
-                for part, share in shares.items():
+                block, parts = self.blocks.chain.blocks[c.block], self.parts[c.block]
+                for part, share in cut(self.graph, block, parts, c) if c.steps else [(0, c)]:
                     yield Run(call.block, part, share, at)
             waiting = []
 
     def _leave(self) -> None:
         """Decide which roots go from a forward straight to one backward of the same block, in a list."""
         for number, block in enumerate(self.blocks.chain.blocks):
-            takes = {
-                k: r.call.takes
-                for k in self.of(number, False)
-                if (r := self.runs[k]).call.phase == "backward" and r.call.block == number
-            }
+            backward = {k: self.runs[k].call for k in self.of(number, False)}
+            takes = {k: call.takes for k, call in backward.items() if call.block == number}
             for k in self.of(number, True):
                 roots = [r for r in self.runs[k].call.results if r != block.output and r not in self.graph.returned]
                 groups = left_to(roots, self.touched, takes)
