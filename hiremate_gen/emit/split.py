@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hiremate_gen.emit.identifiers import identifier
 from hiremate_gen.ir import Block, Call, Graph, Step
 
 SHORTEST = 5  # ops of a part
@@ -53,7 +54,7 @@ def _child(module: str, prefix: str) -> str:
 def _main(children: list[str]) -> str:
     """The module with most ops; those of the block itself say little."""
     named = [c for c in children if c]
-    return max(dict.fromkeys(named), key=named.count) if named else "block"
+    return identifier(max(dict.fromkeys(named), key=named.count)) if named else "block"
 
 
 Share = tuple[int, str, list[Step]]  # part, phase, steps
