@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -55,6 +56,23 @@ class ClassPart:
     backward: tuple[StepPart, ...]
     gradients: tuple[str, ...]  # names of the dictionaries that backward's calls hand back
     token: str
+
+    @property
+    def begun(self) -> str:
+        """What forward takes of `begin`: that which a line reads by its name."""
+        lines = [line for step in self.forward for line in step.lines]
+        return _read(("w", "buffers"), [*lines, "w"] if self.shared else lines)
+
+    @property
+    def resumed(self) -> str:
+        """The same for backward and `resume`."""
+        lines = [line for step in self.backward for line in step.lines]
+        return _read(("w", "live", "i"), [*lines, *(f"live[{slot}]" for slot, _ in self.stores)])
+
+
+def _read(names: tuple[str, ...], lines: list[str]) -> str:
+    code = re.sub(r'"[^"]*"', '""', "\n".join(lines))
+    return ", ".join(name if re.search(rf"\b{name}\b", code) else "_" for name in names)
 
 
 @dataclass(frozen=True, slots=True)

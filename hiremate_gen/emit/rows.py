@@ -22,7 +22,8 @@ def rows(blocks: list[tuple[str, str]]) -> tuple[str, ...]:
             stem, number, tail = _numbered(blocks[at][1]) or ("", 0, "")
             classes = ", ".join(name for name, _ in blocks[at : at + turn])
             path = quoted(f"{stem}*{tail}")
-            found.append(f"*repeated({path}, range({number}, {number + length}), {classes}),")
+            start = f"{number}, " if number else ""
+            found.append(f"*repeated({path}, range({start}{number + length}), {classes}),")
             at += length
         else:
             found.append(f"({blocks[at][0]}, {quoted(blocks[at][1])}),")
