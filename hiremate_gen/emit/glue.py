@@ -10,13 +10,15 @@ from textwrap import shorten
 from hiremate_gen.emit.blocks import Blocks
 from hiremate_gen.emit.functions import Function
 from hiremate_gen.emit.identifiers import RESERVED
-from hiremate_gen.emit.parts import ClassPart, FunctionPart, StepPart
+from hiremate_gen.emit.parts import ChunkPart, ClassPart, FunctionPart, StepPart
 from hiremate_gen.emit.rows import rows
 from hiremate_gen.emit.split import Part, halves
 from hiremate_gen.emit.steps import Steps, input_slot
 from hiremate_gen.emit.table import describe, instances
 from hiremate_gen.ir import Chain, Graph, Schedule
 
+_MOST_PIECES = 32
+_LONGEST_CHUNK = 80  # lines
 _PHASES = {"forward": "Forward of", "recompute": "Forward again of", "backward": "Backward of"}
 
 
@@ -29,6 +31,7 @@ class Glue:
     schedule: Schedule
     reserved: frozenset[str]
     too_long: Callable[[Function], bool]
+    count_lines: Callable[[tuple[str, ...]], int]  # as black writes them
     blocks: Blocks = field(init=False)
     steps: Steps = field(init=False)
     functions: dict[str, dict[tuple[object, ...], FunctionPart]] = field(default_factory=dict)
@@ -44,26 +47,42 @@ class Glue:
         self._divide()
 
     def _divide(self) -> None:
-        """Cut the blocks of a kind in more parts while one of their functions is too long."""
+        """Cut the blocks of a kind in more parts while one of their functions is too long, and parts in pieces."""
         parts: dict[int, tuple[Part, ...]] = {b.twin: (Part("", 0, len(b.forward)),) for b in self.chain.blocks}
-        settled: set[int] = set()
+        pieces: dict[tuple[int, int, str], int] = {}
         while True:
-            self.steps = Steps(self.blocks, self.schedule, tuple(parts[b.twin] for b in self.chain.blocks))
-            long: dict[int, set[int]] = {}
-            for k, run in enumerate(self.steps.runs):
-                twin = self.chain.blocks[run.call.block].twin
-                if twin not in settled and self.too_long(self.steps.function(k, self._outputs(k))):
-                    long.setdefault(twin, set()).add(run.part)
+            cuts = tuple(parts[b.twin] for b in self.chain.blocks)
+            self.steps = Steps(self.blocks, self.schedule, cuts, pieces)
+            long = self._too_long()
             if not long:
                 return
-            for twin, numbers in long.items():
-                block, prefix = self.chain.blocks[twin], self.blocks.prefixes[twin]
-                new: list[Part] = []
-                for n, part in enumerate(parts[twin]):
-                    new += (halves(self.graph, block, prefix, part) if n in numbers else None) or (part,)
-                if len(new) == len(parts[twin]):
-                    settled.add(twin)
-                parts[twin] = _distinct(new)
+            before = (dict(parts), dict(pieces))
+            for twin in sorted({twin for twin, _, _ in long}):
+                mine = {part for t, part, _ in long if t == twin}
+                new = self._halved(twin, parts[twin], mine)
+                if len(new) > len(parts[twin]):
+                    parts[twin] = new
+                    pieces = {key: n for key, n in pieces.items() if key[0] != twin}
+                else:
+                    pieces |= {key: pieces.get(key, 1) + 1 for key in long if key[0] == twin}
+            if before == (parts, pieces) or max(pieces.values(), default=0) > _MOST_PIECES:
+                return
+
+    def _too_long(self) -> set[tuple[int, int, str]]:
+        """(twin, part, phase) of functions that are."""
+        found = set()
+        for k, run in enumerate(self.steps.runs):
+            key = (self.chain.blocks[run.call.block].twin, run.part, run.call.phase)
+            if key not in found and self.too_long(self.steps.function(k, self._outputs(k))):
+                found.add(key)
+        return found
+
+    def _halved(self, twin: int, parts: tuple[Part, ...], long: set[int]) -> tuple[Part, ...]:
+        block, prefix = self.chain.blocks[twin], self.blocks.prefixes[twin]
+        new: list[Part] = []
+        for n, part in enumerate(parts):
+            new += (halves(self.graph, block, prefix, part) if n in long else None) or (part,)
+        return _distinct(new)
 
     def _outputs(self, k: int) -> tuple[str, ...]:
         """What the model returns, from the last run of the last block's forward."""
@@ -107,8 +126,7 @@ class Glue:
             unplanned=tuple((grad, n) for grad, n, expected in pairs if not expected),
             expected=tuple((grad, n) for grad, n, expected in pairs if expected),
             stores=tuple((f'"{t}"', a) for t, a in arrivals.items() if self._leaves_last(t)),
-            backward=tuple(self._step(k, arrivals) for k in backward),
-            gradients=tuple(self.steps.gradients_name(k) for k in backward if self.steps.passing(k, ()).gradients),
+            backward=self._chunks([(k, self._step(k, arrivals)) for k in backward]),
             token=f"{next(iter(arrivals.values()))}.new_empty(0)" if last else "token",
         )
 
@@ -121,6 +139,25 @@ class Glue:
         if here:
             self.peak = name, function.at[self.schedule.peak_op]
         return self.steps.step(k, function, name, outputs, arrivals)
+
+    def _chunks(self, steps: list[tuple[int, StepPart]]) -> tuple[ChunkPart, ...]:
+        """The calls of a backward, a method for as many as are short enough together."""
+        chunks: list[list[tuple[int, StepPart]]] = [[]]
+        length = 0
+        for k, step in steps:
+            count = self.count_lines(step.lines)
+            if chunks[-1] and length + count > _LONGEST_CHUNK:
+                chunks.append([])
+                length = 0
+            chunks[-1].append((k, step))
+            length += count
+        return tuple(
+            ChunkPart(
+                tuple(step for _, step in chunk),
+                tuple(self.steps.gradients_name(k) for k, _ in chunk if self.steps.passing(k, ()).gradients),
+            )
+            for chunk in chunks
+        )
 
     def _waits(self, k: int, output: str) -> bool:
         """Whether `live` has this output too: returned as it is it would keep the step, which keeps it, alive."""
@@ -178,7 +215,8 @@ class Glue:
         group = self.functions.setdefault(kind, {})
         text = (function.parameters, function.body, function.returns)
         if text not in group:
-            plain, told = ("_".join(filter(None, (snake(x), part, run.call.phase))) for x in (kind, label))
+            piece = str(run.piece or "")
+            plain, told = ("_".join(filter(None, (snake(x), part, run.call.phase, piece))) for x in (kind, label))
             name = self._unique(told if plain in self.used else plain)
             doc = f"{_PHASES[run.call.phase]} {part + ' in ' if part else ''}{kind}."
             parameters = tuple(f"{name}: {annotation}" for name, annotation in function.parameters)

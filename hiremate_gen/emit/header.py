@@ -52,8 +52,9 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: G
         text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
         rows.insert(-1, ("", text))
     lines = [HEADER, "#", *_command(facts.command), "#"]
-    lines += [line for name, text in rows for line in _row(name, text)]
-    lines += ["#", *(f"# {row}".rstrip() for row in table(glue, schedule))]
+    lines += [line for name, text in rows[:3] for line in _row(name, text)]
+    lines += ["#", *(f"# {row}".rstrip() for row in table(glue, schedule)), "#"]
+    lines += [line for name, text in rows[3:] for line in _row(name, text)]
     return "\n".join(lines)
 
 

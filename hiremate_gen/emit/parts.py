@@ -36,6 +36,21 @@ class StepPart:
 
 
 @dataclass(frozen=True, slots=True)
+class ChunkPart:
+    """Calls of a backward that stand in one method, and the dictionaries of gradients that they hand back."""
+
+    steps: tuple[StepPart, ...]
+    gradients: tuple[str, ...]
+
+    @property
+    def merged(self) -> str:
+        """All of its gradients."""
+        if len(self.gradients) == 1:
+            return self.gradients[0]
+        return "{" + ", ".join(f"**{name}" for name in self.gradients) + "}"
+
+
+@dataclass(frozen=True, slots=True)
 class ClassPart:
     """An autograd Function for the instances of one kind of block that share a plan."""
 
@@ -53,8 +68,7 @@ class ClassPart:
     unplanned: tuple[tuple[str, str], ...]  # (argument, output) that no gradient is planned for
     expected: tuple[tuple[str, str], ...]  # (argument, output) that a gradient is planned for
     stores: tuple[tuple[str, str], ...]  # (slot, expression) set before backward's calls
-    backward: tuple[StepPart, ...]
-    gradients: tuple[str, ...]  # names of the dictionaries that backward's calls hand back
+    backward: tuple[ChunkPart, ...]
     token: str
 
     @property
@@ -66,7 +80,7 @@ class ClassPart:
     @property
     def resumed(self) -> str:
         """The same for backward and `resume`."""
-        lines = [line for step in self.backward for line in step.lines]
+        lines = ["w live i"] if len(self.backward) > 1 else [n for c in self.backward for s in c.steps for n in s.lines]
         return _read(("w", "live", "i"), [*lines, *(f"live[{slot}]" for slot, _ in self.stores)])
 
 

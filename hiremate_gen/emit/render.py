@@ -43,7 +43,7 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
 
     Only what is generated goes through black: what is carried over stays as it is.
     """
-    glue = Glue(graph, chain, schedule, bound_names(source) | frozenset(OURS), _too_long)
+    glue = Glue(graph, chain, schedule, bound_names(source) | frozenset(OURS), _too_long, _count)
     glue.build()
     model = _model(source, graph, glue, contract)
     environment = _environment()
@@ -66,6 +66,13 @@ def _method(text: str) -> str:
 
 def _too_long(function: Function) -> bool:
     return _lines(function.parameters, function.body, function.returns) > LONGEST
+
+
+@cache
+def _count(lines: tuple[str, ...]) -> int:
+    """How many they are in a method, as black writes them."""
+    text = "class _:\n    def _(self):\n" + indent("\n".join(lines), " " * 8) + "\n"
+    return _formatted(text).count("\n") - 2
 
 
 @cache

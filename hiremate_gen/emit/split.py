@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from hiremate_gen.emit.identifiers import identifier
 from hiremate_gen.ir import Block, Call, Graph, Step
@@ -70,6 +71,24 @@ def cut(graph: Graph, block: Block, parts: tuple[Part, ...], call: Call) -> list
     else:
         shares = [s for share in _backward_shares(graph, home, len(parts), call) for s in _led(home, share)]
     return _calls(graph, call, [s for s in shares if s[2]])
+
+
+def chop(graph: Graph, call: Call, count: int) -> list[Call]:
+    """`call` in `count` pieces of about as many ops, each cut where little crosses."""
+    steps = list(call.steps)
+    edges = [0]
+    for k in range(1, count):
+        middle, slack = k * len(steps) // count, max(1, len(steps) // (4 * count))
+        places = range(max(edges[-1] + 1, middle - slack), min(len(steps) - 1, middle + slack) + 1)
+        edges.append(min(places, key=lambda at: _passing(graph, steps, at), default=middle))
+    groups = [steps[a:b] for a, b in pairwise([*edges, len(steps)])]
+    return [c for _, c in _calls(graph, call, [(0, call.phase, g) for g in groups if g])]
+
+
+def _passing(graph: Graph, steps: list[Step], at: int) -> int:
+    """Roots made before `at` and not freed there."""
+    made = {r for s in steps[:at] for r in graph.writes[s.op]}
+    return len(made - {r for s in steps[:at] for r in s.frees})
 
 
 def _backward_shares(graph: Graph, home: dict[str, int], count: int, call: Call) -> list[Share]:

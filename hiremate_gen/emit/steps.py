@@ -9,7 +9,7 @@ from hiremate_gen.emit.blocks import Blocks, Gradient
 from hiremate_gen.emit.functions import Function, Passing, write
 from hiremate_gen.emit.parts import StepPart
 from hiremate_gen.emit.slots import Slots, left_to, relative
-from hiremate_gen.emit.split import Part, cut
+from hiremate_gen.emit.split import Part, chop, cut
 from hiremate_gen.ir import Call, Graph, Schedule
 
 WHOLE = "whole"
@@ -23,6 +23,7 @@ class Run:
     part: int
     call: Call
     source: int  # index of the call in the schedule
+    piece: int = 0  # of several of one part, counted from 1
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Steps:
     blocks: Blocks
     schedule: Schedule
     parts: tuple[tuple[Part, ...], ...]
+    pieces: dict[tuple[int, int, str], int]  # (twin, part, phase) -> how many functions it takes
     runs: list[Run] = field(init=False)
     slots: Slots = field(init=False)
     touched: dict[str, list[int]] = field(default_factory=dict)
@@ -64,7 +66,12 @@ class Steps:
                     continue
                 block, parts = self.blocks.chain.blocks[c.block], self.parts[c.block]
                 for part, share in cut(self.graph, block, parts, c) if c.steps else [(0, c)]:
-                    yield Run(call.block, part, share, at)
+                    count = self.pieces.get((block.twin, part, share.phase), 1)
+                    if count == 1 or len(share.steps) < 2 * count:
+                        yield Run(call.block, part, share, at)
+                        continue
+                    for piece, chopped in enumerate(chop(self.graph, share, count), 1):
+                        yield Run(call.block, part, chopped, at, piece)
             waiting = []
 
     def _leave(self) -> None:
@@ -150,13 +157,16 @@ class Steps:
     def list_name(self, k: int) -> str:
         """The attribute of ctx that a forward run leaves its list in, for that run and the one that takes it."""
         source = k if k in self.kept else next(f for f, (to, _) in self.kept.items() if to == k)
-        parts = self.parts[self.runs[source].number]
-        return "kept" if len(parts) == 1 else f"kept_{parts[self.runs[source].part].name}"
+        return "_".join(["kept", *self._suffix(source)])
 
     def gradients_name(self, k: int) -> str:
         """The variable for the gradients that a run makes."""
-        parts = self.parts[self.runs[k].number]
-        return "grads" if len(parts) == 1 else f"{parts[self.runs[k].part].name}_grads"
+        return "_".join([*self._suffix(k), "grads"])
+
+    def _suffix(self, k: int) -> list[str]:
+        run = self.runs[k]
+        parts = self.parts[run.number]
+        return [parts[run.part].name] * (len(parts) > 1) + [f"piece{run.piece}"] * (run.piece > 0)
 
     def _argument(self, run: Run, value: str, arrivals: dict[str, str]) -> str:
         v = self.graph.index[value]
