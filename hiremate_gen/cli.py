@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hiremate_gen.config import STAGES, TIME_LIMIT_S, Options, ProfileOptions, Report
+from hiremate_gen.config import STAGES, STRATEGIES, STRATEGY, TIME_LIMIT_S, Options, ProfileOptions, Report
 from hiremate_gen.errors import HiremateError, UsageError
 from hiremate_gen.output import FIRST_LINE, check_target, difference, write
 from hiremate_gen.units import parse_size
@@ -91,6 +91,8 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--budget", "budget_text", metavar="SIZE", default="", help="6GiB, 512MiB, 1.5GB, bytes, 60% of eager's.")
 @click.option("-o", "--output", metavar="OUT.py", help="Where the file goes; - is standard output.")
 @click.option("--costs", default="roofline", show_default=True, metavar="unit|roofline|FILE", help="Time of each op.")
+@click.option("--strategy", default=STRATEGY, show_default=True, type=click.Choice(STRATEGIES),
+              help="How the plan is found: ours, or a method of the literature.")  # fmt: skip
 @click.option("--plan", metavar="FILE", help="Emit from this plan; nothing is solved.")
 @click.option("--save-plan", metavar="FILE", help="Write the plan as JSON, too.")
 @click.option("--dump", type=click.Choice(STAGES), help="Print what this stage gives, and stop.")
@@ -135,6 +137,8 @@ def _options(budget_text: str, output: str | None, **given: Any) -> Options:
         raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
     if output is None and not dump:
         raise UsageError("the output is missing", hint="pass -o OUT.py, or -o - for standard output")
+    if given["plan"] is not None and given["strategy"] != STRATEGY:
+        raise UsageError("with --plan nothing is solved", where="--strategy", hint="leave out one of the two")
     if output in (None, "-") and (given["check"] or given["diff"]):
         raise UsageError("there is nothing to compare with", hint="pass -o OUT.py")
     try:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 STAGES = ("load", "trace", "graph", "partition", "solve", "schedule")
+STRATEGIES = ("none", "sqrt", "rotor", "rockmate", "checkmate", "dtr", "hiremate")
+STRATEGY = "hiremate"
 TIME_LIMIT_S = 300.0
 
 Report = Callable[[str], None]  # takes one line on what is being done now
@@ -25,6 +27,7 @@ class Options:
     inputs: tuple[str, ...] = ()
     device: str = "cpu"
     costs: str = "roofline"  # unit, roofline, or the path of a profile
+    strategy: str = STRATEGY  # one of STRATEGIES
     plan: str | None = None  # path of a plan to emit without solving
     save_plan: str | None = None
     dump: str | None = None  # one of STAGES
@@ -42,7 +45,12 @@ class Options:
             words += ["--model", self.model]
         for text in self.inputs:
             words += ["--inputs", text]
-        for flag, value, usual in (("--device", self.device, "cpu"), ("--costs", self.costs, "roofline")):
+        usual_flags = (
+            ("--device", self.device, "cpu"),
+            ("--costs", self.costs, "roofline"),
+            ("--strategy", self.strategy, STRATEGY),
+        )
+        for flag, value, usual in usual_flags:
             if value != usual:
                 words += [flag, os.path.basename(value)]
         if self.plan is not None:

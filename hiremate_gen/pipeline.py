@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiremate_gen import emit as emission
-from hiremate_gen.config import Options, ProfileOptions, Report
+from hiremate_gen.config import STRATEGY, Options, ProfileOptions, Report
 from hiremate_gen.errors import HiremateError, InfeasibleError, InternalError, UnsupportedError, UsageError
 from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
@@ -16,7 +16,8 @@ from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedul
 from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
-from hiremate_gen.solve import keep_all, solve
+from hiremate_gen.solve import keep_all
+from hiremate_gen.solve import plan as solve
 from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_recurrent, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
@@ -164,6 +165,7 @@ def _written(job: Job, reserve: int) -> Written:
         eager_peak_bytes=job.eager_peak_bytes + reserve,
         eager_time_s=job.eager_time_s,
         lower_bound_s=plan.lower_bound_s,
+        strategy="" if plan.strategy in (STRATEGY, "none") else f"{plan.strategy}: {plan.status}",
         costs=job.options.costs,
         torch=TORCH,
     )
@@ -223,7 +225,14 @@ def _plan(job: Job, reserve: int) -> Plan:
     if job.given is not None:
         return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
     try:
-        return solve(job.graph, job.chain, budget, time_limit_s=job.options.time_limit_s, report=job.report)
+        return solve(
+            job.graph,
+            job.chain,
+            budget,
+            strategy=job.options.strategy,
+            time_limit_s=job.options.time_limit_s,
+            report=job.report,
+        )
     except InfeasibleError as error:
         if not reserve:
             raise

@@ -23,6 +23,7 @@ class Facts:
     lower_bound_s: float | None
     costs: str
     torch: str  # major.minor
+    strategy: str = ""  # the method and how it ended, where it is not the usual one
 
 
 def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
@@ -37,10 +38,12 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
                  f"{show_bytes(facts.eager_peak_bytes)}), in {_where(chain, schedule)}"),
         ("overhead", overhead(schedule.time_s, facts)),
     ]  # fmt: skip
+    if facts.strategy:
+        rows.append(("strategy", facts.strategy))
     extra = sum(graph.bytes(r) for r in graph.returned)
     if extra:
         text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
-        rows.insert(-1, ("", text))
+        rows.insert(5, ("", text))
     lines = [HEADER, "#", f"# {facts.command}", "#"]
     lines += [f"# {name:<9} {text}" for name, text in rows]
     lines += ["#", *(f"# {row}".rstrip() for row in table(graph, chain, schedule))]
