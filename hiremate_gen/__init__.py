@@ -31,13 +31,15 @@ def generate(
     Arguments are as on the command line (`hiremate-gen --help`); `output` is only named in the header.
     Raises hiremate_gen.errors.HiremateError.
     """
-    from hiremate_gen.config import STRATEGIES, TIME_LIMIT_S, Options
+    from hiremate_gen.config import STRATEGIES, STRATEGY, TIME_LIMIT_S, Options
     from hiremate_gen.errors import UsageError
     from hiremate_gen.pipeline import generate as run
     from hiremate_gen.units import parse_size
 
     if strategy not in STRATEGIES:
         raise UsageError(f"there is no {strategy!r}", where="strategy", hint=f"one of {', '.join(STRATEGIES)}")
+    if plan is not None and strategy != STRATEGY:
+        raise UsageError("with a plan nothing is solved", where="strategy", hint="leave out one of the two")
     try:
         size = parse_size(budget)
     except ValueError as error:

@@ -53,6 +53,8 @@ class Options:
         for flag, value, usual in usual_flags:
             if value != usual:
                 words += [flag, os.path.basename(value)]
+        if self.strategy == "checkmate" and self.time_limit_s != TIME_LIMIT_S:  # where it decides what is found
+            words += ["--time-limit", f"{self.time_limit_s:g}"]
         if self.plan is not None:
             words += ["--plan", os.path.basename(self.plan)]
         return shlex.join([*words, "-o", os.path.basename(self.output)])

@@ -39,6 +39,7 @@ def plan(
 
     report(f"solve: {strategy}")
     given = problem(graph, chain, time_limit_s, jobs)
+    given.effort.start()
     found = METHODS[strategy](given, budget_bytes)
     if found.point.peak > budget_bytes:
         raise _infeasible(strategy, found.point.peak, budget_bytes)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from hiremate_gen.solve.bound import gradients
 from hiremate_gen.solve.net import Codes, Net, profile
@@ -34,10 +35,16 @@ class _OutOfMemory(Exception):
 
 def dtr(given: Problem, budget: int) -> Found:
     """The fastest of the schedules that the policy makes for a ladder of limits."""
-    return fastest(given.net, ((), *_ladder(given.net)), budget)
+    return fastest(given.net, _schedules(given), budget)
 
 
-def _ladder(net: Net) -> Iterator[Codes]:
+@lru_cache(maxsize=2)
+def _schedules(given: Problem) -> tuple[Codes, ...]:
+    return ((), *ladder(given.net))
+
+
+def ladder(net: Net) -> Iterator[Codes]:
+    """What the policy makes of ever smaller limits, until it cannot hold them."""
     top, facts, missed = profile(net, ()).peak, _facts(net), 0
     for k in range(1, LIMITS):
         codes = evict(facts, top - (top - net.base) * k // LIMITS)

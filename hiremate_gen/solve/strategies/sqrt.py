@@ -1,11 +1,11 @@
 """Segments run again as a whole: T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training Deep Nets with Sublinear Memory
 Cost", 2016.
 
-The forward is cut into segments of whole blocks.  What crosses a border is kept; everything else that a segment makes
-is dropped, and made again by running the segment when backward first needs a part of it.  The last segment is kept.
-  Borders are set as in Algorithm 3, where a segment's bytes exceed a threshold, and by counting blocks;
-every number of segments is tried, so the square root comes out where it is best.  A model that is one block is cut
-between ops instead, and a value that skips a border is kept, as in Algorithm 2.
+The forward is cut into segments of whole blocks. What crosses a border is kept; everything else that a segment makes
+is dropped, and made again by running the segment when backward first needs a part of it. The last segment is kept.
+Borders are set as in Algorithm 3, where a segment's bytes exceed a threshold, and by counting blocks; every number of
+segments is tried, so the square root comes out where it is best. A model that is one block is cut between ops
+instead, and a value that skips a border is kept, as in Algorithm 2.
 
 Not implemented: the recursion of section 4.4.
 """
