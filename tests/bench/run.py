@@ -55,15 +55,20 @@ def plans(row: zoo.Row, folder: Path, limit: float, quick: bool) -> dict[str, An
     """Every strategy at every budget, and at the smallest that ours has."""
     graph = str(folder / "graph")
     facts = _trace(row, graph)
-    shares = zoo.QUICK if quick else zoo.PERCENT
     ours = job("plans.py", "plan", graph, "hiremate", "300", json.dumps(["minimum"]))
     least = ours["plans"][0]["least_bytes"]
-    budgets = [p / 100 for p in shares if p / 100 * ours["peak_bytes"] >= least]
-    asked = json.dumps([*budgets, least])
+    asked = json.dumps(_budgets(ours["peak_bytes"], least, zoo.QUICK if quick else zoo.BUDGETS))
     found = {"hiremate": job("plans.py", "plan", graph, "hiremate", "300", asked)}
     for name in row.peers:
         found[name] = job("plans.py", "plan", graph, name, str(limit), asked)
     return {**facts, "peak_bytes": ours["peak_bytes"], "least_bytes": least, "limit_s": limit, "strategies": found}
+
+
+def _budgets(peak: int, least: int, count: int) -> list[int]:
+    """From high to low, evenly, and the smallest."""
+    low = max(int(zoo.LOW * peak), least)
+    high = max(int(zoo.HIGH * peak), (low + peak) // 2)
+    return sorted({*(high - (high - low) * k // (count - 1) for k in range(count)), least}, reverse=True)
 
 
 def scale(row: zoo.Row, folder: Path) -> dict[str, Any]:
