@@ -57,10 +57,15 @@ def plans(row: zoo.Row, folder: Path, limit: float, quick: bool) -> dict[str, An
     facts = _trace(row, graph)
     ours = job("plans.py", "plan", graph, "hiremate", "300", json.dumps(["minimum"]))
     least = ours["plans"][0]["least_bytes"]
-    asked = json.dumps(_budgets(ours["peak_bytes"], least, zoo.QUICK if quick else zoo.BUDGETS))
+    budgets = _budgets(ours["peak_bytes"], least, zoo.QUICK if quick else zoo.BUDGETS)
+    asked = json.dumps([*budgets, least - 1])  # the last: whether anything fits where ours does not
     found = {"hiremate": job("plans.py", "plan", graph, "hiremate", "300", asked)}
     for name in row.peers:
         found[name] = job("plans.py", "plan", graph, name, str(limit), asked)
+    for name, content in found.items():
+        below = content["plans"].pop()
+        assert name != "hiremate" or "overhead" not in below
+        content["below"] = below
     return {**facts, "peak_bytes": ours["peak_bytes"], "least_bytes": least, "limit_s": limit, "strategies": found}
 
 

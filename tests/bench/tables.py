@@ -21,6 +21,11 @@ def show_zoo(console: Console, rows: dict[str, Any]) -> None:
         table.add_column(column, justify="right")
     notes, gaps, exact = [], [], []
     for name, row in rows.items():
+        for p in PEERS:
+            if "overhead" in row["strategies"].get(p, {}).get("below", {}):
+                notes.append(
+                    f"{name}: {p} has a plan below {row['least_bytes']} bytes, the smallest peak that ours has"
+                )
         for k, ours in enumerate(row["strategies"]["hiremate"]["plans"]):
             at = f"{100 * ours['budget_bytes'] / row['peak_bytes']:.1f}"
             if "overhead" not in ours:
