@@ -213,6 +213,7 @@ def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
         leaf_constants=traced.leaf_constants,
         constants=traced.constants,
         input_paths=traced.input_paths,
+        shared=traced.shared,
         device=device,
     )
 
