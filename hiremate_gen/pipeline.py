@@ -44,9 +44,15 @@ class Job:
     graph: Graph
     chain: Chain
     given: PlanFile | None  # --plan
-    budget: int
     eager_peak_bytes: int
     eager_time_s: float
+
+    def budget_bytes(self, reserve: int) -> int:
+        """A share is one of eager's peak, `reserve` included: bytes that the estimates do not know of."""
+        budget = self.options.budget
+        if budget is None:
+            raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
+        return int(budget * (self.eager_peak_bytes + reserve)) if isinstance(budget, float) else budget
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,7 @@ def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | 
     if options.dump == "partition":
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
-    budget = _budget(options, eager.peak_bytes)
-    job = Job(options, report, loaded, traced, costs, graph, chain, given, budget, eager.peak_bytes, eager.time_s)
+    job = Job(options, report, loaded, traced, costs, graph, chain, given, eager.peak_bytes, eager.time_s)
     if options.dump == "solve":
         return Result(show_plan(graph, chain, _plan(job, 0)))
     if options.dump == "schedule":
@@ -160,7 +165,7 @@ def _written(job: Job, reserve: int) -> Written:
         command=job.options.command,
         source_name=job.loaded.source.name,
         sha256=job.loaded.source.sha256,
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         peak_bytes=calls.peak_bytes + reserve,
         eager_peak_bytes=job.eager_peak_bytes + reserve,
         eager_time_s=job.eager_time_s,
@@ -175,7 +180,7 @@ def _written(job: Job, reserve: int) -> Written:
     plan_json = dump_plan(
         plan,
         job.chain,
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         reserve_bytes=reserve,
         way=traced.way,
         sha256=job.loaded.source.sha256,
@@ -210,18 +215,13 @@ def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
         leaf_constants=traced.leaf_constants,
         constants=traced.constants,
         input_paths=traced.input_paths,
+        shared=traced.shared,
         device=device,
     )
 
 
-def _budget(options: Options, eager_peak_bytes: int) -> int:
-    if options.budget is None:
-        raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
-    return int(options.budget * eager_peak_bytes) if isinstance(options.budget, float) else options.budget
-
-
 def _plan(job: Job, reserve: int) -> Plan:
-    budget = job.budget - reserve
+    budget = job.budget_bytes(reserve) - reserve
     if job.given is not None:
         return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
     try:
@@ -236,9 +236,9 @@ def _plan(job: Job, reserve: int) -> Plan:
     except InfeasibleError as error:
         if not reserve:
             raise
-        least = error.minimum_bytes + reserve
+        least, whole = error.minimum_bytes + reserve, budget + reserve
         message = (
-            f"no plan fits {show_bytes(job.budget)}: the step took {show_bytes(reserve)} more than estimated, "
+            f"no plan fits {show_bytes(whole)}: the step took {show_bytes(reserve)} more than estimated, "
             f"and with that the smallest budget that works is {least} bytes ({show_bytes(least)})"
         )
         hint = f"give --budget {least} or more, or make the batch smaller"
@@ -248,8 +248,9 @@ def _plan(job: Job, reserve: int) -> Plan:
 def _fitting(plan: Plan, job: Job, reserve: int) -> Plan:
     """Raises InfeasibleError when a plan that was given needs more than the budget."""
     peak = replay(job.graph, plan).peak_bytes + reserve
-    if peak > job.budget:
-        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(job.budget)}"
+    budget = job.budget_bytes(reserve)
+    if peak > budget:
+        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(budget)}"
         hint = f"give --budget {peak} or more, or leave out --plan to solve for this one"
         raise InfeasibleError(message, minimum_bytes=peak, where=job.options.plan or "", hint=hint)
     return plan
