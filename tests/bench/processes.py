@@ -31,7 +31,7 @@ def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(HERE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"},
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "KINETO_LOG_LEVEL": "99"},
         capture_output=True,
         text=True,
         encoding="utf-8",

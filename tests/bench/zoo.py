@@ -44,17 +44,17 @@ ZOO = (
 SCALE = (
     _bench("gpt-48", "gpt", "GPT(48)"),
     _bench("10000 ops", "gpt", "GPT(296, width=128, vocab=512, context=256)",
-           ("torch.randint(0, 512, (8, 256))", "torch.randint(0, 512, (8, 256))")),
+           2 * ("torch.randint(0, 512, (8, 256))",)),
     _bench("100 distinct", "gpt", "GPT(100, width=256, vocab=512, context=256, grow=8)",
-           ("torch.randint(0, 512, (8, 256))", "torch.randint(0, 512, (8, 256))")),
+           2 * ("torch.randint(0, 512, (8, 256))",)),
     _bench("unet-64", "unet"),
     _bench("densenet121", "densenet121"),
     _bench("encdec", "encoder_decoder"),
     _bench("fno", "fno"),
 )  # fmt: skip
 REAL = (
-    _bench("gpt", "gpt", "GPT(4, width=256, vocab=2048, context=256)",
-           ("torch.randint(0, 2048, (8, 256))", "torch.randint(0, 2048, (8, 256))"), blocks="blocks"),
+    _bench("gpt", "gpt", "GPT(4, width=256, vocab=2048, context=128)",
+           2 * ("torch.randint(0, 2048, (4, 128))",), blocks="blocks"),
     _bench("resnet18", "resnet18", None,
            ("torch.randn(8, 3, 128, 128)", "torch.randint(0, 1000, (8,))"), blocks="blocks"),
 )  # fmt: skip
