@@ -105,6 +105,8 @@ def generate(show_traceback: bool, **given: Any) -> None:
     with _exit_codes(show_traceback):
         options = _options(**given)
         _check_files(options)
+        if (options.check or options.diff) and _settled(options):
+            return
         with _progress() as report:
             from hiremate_gen.pipeline import generate as run
 
@@ -162,22 +164,29 @@ def _check_files(options: Options) -> None:
 def _check_source(path: str) -> None:
     if not os.path.isfile(path):
         raise UsageError("is a folder" if os.path.isdir(path) else "there is no such file", where=path)
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         if file.readline().rstrip() == FIRST_LINE:
             raise UsageError("was written by hiremate-gen", where=path, hint="plan the file that it was made from")
 
 
+def _settled(options: Options) -> bool:
+    """What the seal says: whether nothing is left to do.  Exits 1 when the file is out of date and no one asks how."""
+    from hiremate_gen.seal import outdated
+
+    reasons = outdated(options)
+    _say(f"{options.output} is {'not ' if reasons else ''}up to date{': ' * bool(reasons)}{'; '.join(reasons)}")
+    if reasons and not options.diff:
+        sys.exit(1)
+    return not reasons
+
+
 def _finish(options: Options, result: Any) -> None:
-    """Write, print or compare; exits 1 when a comparison fails."""
+    """Write or print; exits 1 after a difference."""
     if options.dump:
         _put("-", result.text)
-    elif options.check or options.diff:
-        changes = difference(options.output, result.text)
-        if options.diff:
-            _put("-", changes)
-        _say(f"{options.output} is {'not ' if changes else ''}up to date")
-        if changes:
-            sys.exit(1)
+    elif options.diff:
+        _put("-", difference(options.output, result.text))
+        sys.exit(1)
     else:
         if options.save_plan is not None:
             _put(options.save_plan, result.plan_json)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hiremate_gen import emit as emission
+from hiremate_gen import seal
 from hiremate_gen.config import Options, ProfileOptions, Report
 from hiremate_gen.errors import HiremateError, InfeasibleError, InternalError, UnsupportedError, UsageError
 from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
 from hiremate_gen.ir import Chain, Graph, Plan, PlanFile, Schedule, dump_plan, read_plan, replay
+from hiremate_gen.ir.decode import decode_data
 from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
 from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
@@ -43,6 +44,7 @@ class Job:
     graph: Graph
     chain: Chain
     given: PlanFile | None  # --plan
+    imports: tuple[tuple[str, str], ...]  # files that model.py imports, with their digests
     budget: int
     eager_peak_bytes: int
     eager_time_s: float
@@ -73,8 +75,7 @@ def generate(options: Options, report: Report) -> Result:
         return Result(loaded.text())
     given = None
     if options.plan is not None:
-        text = Path(options.plan).read_text(encoding="utf-8")
-        given = read_plan(text, where=options.plan, sha256=loaded.source.sha256)
+        given = read_plan(decode_data(options.plan), where=options.plan, sha256=loaded.source.sha256)
     first: HiremateError | None = None
     for way in WAYS if given is None else (given.way,):
         try:
@@ -100,7 +101,8 @@ def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | 
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
     budget = _budget(options, eager.peak_bytes)
-    job = Job(options, report, loaded, traced, costs, graph, chain, given, budget, eager.peak_bytes, eager.time_s)
+    known = (graph, chain, given, loaded.imports(), budget, eager.peak_bytes, eager.time_s)
+    job = Job(options, report, loaded, traced, costs, *known)
     if options.dump == "solve":
         return Result(show_plan(graph, chain, _plan(job, 0)))
     if options.dump == "schedule":
@@ -166,10 +168,13 @@ def _written(job: Job, reserve: int) -> Written:
         lower_bound_s=plan.lower_bound_s,
         costs=job.options.costs,
         torch=TORCH,
+        imports=job.imports,
+        seal=seal.OPEN,
     )
     traced = job.traced
     contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source, traced.unindexed)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
+    text = seal.close(text, job.options, TORCH, (job.loaded.source.sha256, *(d for _, d in job.imports)))
     plan_json = dump_plan(
         plan,
         job.chain,

@@ -108,7 +108,8 @@ def test_generate_and_check(run: Run) -> None:
     assert options.budget == 0.6 and options.inputs == ("a", "b=1") and options.verify and not options.force
     assert options.command == "hiremate-gen model.py --budget 60% --inputs a --inputs b=1 -o out.py"
     result, _ = run("model.py", "--budget", "60%", "-o", "out.py", "--check")
-    assert result.exit_code == 0 and result.stdout == ""
+    assert (result.exit_code, result.stdout) == (1, "")  # no seal
+    assert result.stderr == "out.py is not up to date: it was written by another version of hiremate-gen\n"
     result, _ = run("model.py", "--budget", "60%", "-o", "out.py", "--diff", text=FIRST_LINE + "\nx\n")
     assert result.exit_code == 1 and result.stdout.splitlines()[-1] == "+x"
     assert Path("out.py").read_text() == FIRST_LINE + "\n"

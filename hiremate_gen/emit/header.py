@@ -23,6 +23,8 @@ class Facts:
     lower_bound_s: float | None
     costs: str
     torch: str  # major.minor
+    imports: tuple[tuple[str, str], ...] = ()  # other files of the user's: path, digest
+    seal: str = ""  # what `--check` reads
 
 
 def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
@@ -30,6 +32,7 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
     inputs = ", ".join(f"{v.path}: {v.dtype}{list(v.shape)}" for v in graph.values if v.kind == "input" and v.path)
     rows = [
         ("source", f"{facts.source_name}  sha256:{facts.sha256[:16]}"),
+        *(("", f"{name}  sha256:{digest[:16]}") for name, digest in facts.imports),
         ("inputs", inputs),
         ("device", f"{graph.device}, torch {facts.torch}, costs {facts.costs}"),
         ("budget", f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes)"),
@@ -41,6 +44,7 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
     if extra:
         text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
         rows.insert(-1, ("", text))
+    rows += [("seal", facts.seal)] if facts.seal else []
     lines = [HEADER, "#", f"# {facts.command}", "#"]
     lines += [f"# {name:<9} {text}" for name, text in rows]
     lines += ["#", *(f"# {row}".rstrip() for row in table(graph, chain, schedule))]
