@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from hiremate_gen.config import STAGES, TIME_LIMIT_S, Options, ProfileOptions, Report
-from hiremate_gen.errors import HiremateError, UsageError
-from hiremate_gen.output import FIRST_LINE, check_target, difference, write
+from hiremate_gen import targets
+from hiremate_gen.config import STAGES, TIME_LIMIT_S, Options, ProfileOptions
+from hiremate_gen.errors import UsageError
+from hiremate_gen.output import FIRST_LINE, check_target, difference
+from hiremate_gen.seal import outdated
+from hiremate_gen.terminal import exit_codes, progress, put, say
 from hiremate_gen.units import parse_size
 
 # torch's profiler, which measures memory, reports its own comings and goings on standard error.
@@ -68,7 +69,6 @@ def main() -> None:
 def _shared(command: Callable[..., None]) -> Callable[..., None]:
     """What every command that reads a model takes."""
     options = (
-        click.argument("model_path", metavar="MODEL.py"),
         click.option("--model", metavar="EXPR", help="How to build the model, in the namespace of MODEL.py."),
         click.option("--inputs", metavar="EXPR", multiple=True, help="One input; NAME=EXPR for a keyword. Repeatable."),
         click.option("--device", default="cpu", show_default=True, help="Where the step runs: cpu, cuda."),
@@ -87,6 +87,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @main.command(cls=_Command, epilog="See also: hiremate-gen profile MODEL.py -o profile.json")
+@click.argument("model_path", metavar="[MODEL.py]", required=False)
 @_shared
 @click.option("--budget", "budget_text", metavar="SIZE", default="", help="6GiB, 512MiB, 1.5GB, bytes, 60% of eager's.")
 @click.option("-o", "--output", metavar="OUT.py", help="Where the file goes; - is standard output.")
@@ -100,34 +101,75 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
               type=click.FloatRange(min=0, min_open=True), help="For the solver.")  # fmt: skip
 @click.option("--no-verify", "verify", flag_value=False, default=True, help="Do not run the result against eager.")
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it.")
-def generate(show_traceback: bool, **given: Any) -> None:
-    """Write OUT.py: the models of MODEL.py with a training step whose peak memory stays under the budget."""
-    with _exit_codes(show_traceback):
-        options = _options(**given)
-        _check_files(options)
-        if (options.check or options.diff) and _settled(options):
-            return
-        with _progress() as report:
-            from hiremate_gen.pipeline import generate as run
+@click.pass_context
+def generate(ctx: click.Context, show_traceback: bool, **given: Any) -> None:
+    """Write OUT.py: the models of MODEL.py with a training step whose peak memory stays under the budget.
 
-            result = run(options, report)
-        _finish(options, result)
+    Without MODEL.py, write every target of [tool.hiremate-gen] in pyproject.toml.
+    """
+    with exit_codes(show_traceback):
+        jobs = _jobs(ctx, given)
+    codes = {0}
+    for subject, job in jobs:
+        try:
+            with exit_codes(show_traceback, subject):
+                _run(_options(**job), subject)
+        except SystemExit as end:
+            codes.add(int(end.code or 0))
+            if end.code == 130:
+                break
+    sys.exit(max(codes))
+
+
+def _run(options: Options, subject: str) -> None:
+    _check_files(options)
+    if (options.check or options.diff) and _settled(options):
+        return
+    with progress() as report:
+        from hiremate_gen.pipeline import generate as run
+
+        result = run(options, report)
+    _finish(options, result, subject)
 
 
 @main.command(cls=_Command)
+@click.argument("model_path", metavar="MODEL.py")
 @_shared
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where the JSON goes; - is standard output.")
 def profile(show_traceback: bool, **given: Any) -> None:
     """Measure time and workspace of each distinct op of MODEL.py on this machine, for --costs FILE."""
-    with _exit_codes(show_traceback):
+    with exit_codes(show_traceback):
         options = ProfileOptions(**given)
         _check_source(options.model_path)
         check_target(options.output, force=options.force, ours="{")
-        with _progress() as report:
+        with progress() as report:
             from hiremate_gen.pipeline import profile as run
 
             text = run(options, report)
-        _put(options.output, text)
+        put(options.output, text)
+
+
+def _jobs(ctx: click.Context, given: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What to do: the command line, or where it says too little the targets of pyproject.toml, under what it says.
+
+    Pairs of a name for messages and the parameters.  Raises UsageError.
+    """
+    said = {n: v for n, v in given.items() if ctx.get_parameter_source(n) is click.core.ParameterSource.COMMANDLINE}
+    path, output = said.get("model_path"), said.get("output")
+    enough = given["dump"] or (said.get("budget_text") and output)
+    found = targets.find(os.curdir) if path is None or not enough else None
+    chosen = targets.select(targets.read(found), path, output) if found is not None else ()
+    if not chosen and path is None:
+        hint = f"pass MODEL.py, or list targets under [tool.hiremate-gen] in {targets.FILE}"
+        raise UsageError("the model is missing", hint=hint)
+    if not chosen:
+        return [("", given)]
+    alone = [name for name in ("output", "plan", "save_plan", "dump") if name in said]
+    if len(chosen) > 1 and alone:
+        hint = f"name its MODEL.py, or its output with -o; {found} has {len(chosen)} targets"
+        raise UsageError(f"--{alone[0].replace('_', '-')} goes with one target", hint=hint)
+    # Paths said are those of the target that was chosen by them, or they replace its own.
+    return [(t.given["output"] if len(chosen) > 1 else "", {**given, **t.given, **said}) for t in chosen]
 
 
 def _options(budget_text: str, output: str | None, **given: Any) -> Options:
@@ -171,73 +213,22 @@ def _check_source(path: str) -> None:
 
 def _settled(options: Options) -> bool:
     """What the seal says: whether nothing is left to do.  Exits 1 when the file is out of date and no one asks how."""
-    from hiremate_gen.seal import outdated
-
     reasons = outdated(options)
-    _say(f"{options.output} is {'not ' if reasons else ''}up to date{': ' * bool(reasons)}{'; '.join(reasons)}")
+    say(f"{options.output} is {'not ' if reasons else ''}up to date{': ' * bool(reasons)}{'; '.join(reasons)}")
     if reasons and not options.diff:
         sys.exit(1)
     return not reasons
 
 
-def _finish(options: Options, result: Any) -> None:
+def _finish(options: Options, result: Any, subject: str) -> None:
     """Write or print; exits 1 after a difference."""
     if options.dump:
-        _put("-", result.text)
+        put("-", result.text)
     elif options.diff:
-        _put("-", difference(options.output, result.text))
+        put("-", difference(options.output, result.text))
         sys.exit(1)
     else:
         if options.save_plan is not None:
-            _put(options.save_plan, result.plan_json)
-        _put(options.output, result.text)
-        _say(result.summary)
-
-
-def _put(path: str, text: str) -> None:
-    if path == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8"))
-        sys.stdout.buffer.flush()
-    else:
-        write(path, text)
-
-
-def _say(text: str) -> None:
-    if text:
-        click.echo(text.rstrip("\n"), err=True)
-
-
-@contextmanager
-def _exit_codes(show_traceback: bool) -> Iterator[None]:
-    """Errors become one message and an exit code; nothing ends in a traceback unless it is asked for."""
-    try:
-        yield
-    except HiremateError as error:
-        if show_traceback:
-            traceback.print_exc()
-        _say(f"error: {error}")
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _say("interrupted")
-        sys.exit(130)
-    except Exception as error:
-        if show_traceback:
-            traceback.print_exc()
-        text = " ".join(str(error).split())
-        _say(f"internal error: {type(error).__name__}: {text}")
-        _say("  this is a bug of hiremate-gen: please report it with what --traceback prints")
-        sys.exit(70)
-
-
-@contextmanager
-def _progress() -> Iterator[Report]:
-    """Tells what is being done, on a terminal only; prints of the user's code do not reach standard output."""
-    with redirect_stdout(sys.stderr):
-        if not sys.stderr.isatty():
-            yield lambda line: None
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status("loading") as status:
-            yield lambda line: status.update(line)
+            put(options.save_plan, result.plan_json)
+        put(options.output, result.text)
+        say(f"{f'{subject}: ' * bool(subject)}{result.summary}")

@@ -9,6 +9,7 @@
 # peak      51.1 MiB  (53571720 bytes; model.py: 102.2 MiB), in backward of transformer.ln_f..lm_head
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +9.2 % of the step; no schedule within this budget is below +8.9 %
+# seal      v1-1b2463529e41-4de0655066bb
 #
 # block                      forward keeps  backward runs again            peak there
 # transformer                257.0 KiB      -                              10.3 MiB

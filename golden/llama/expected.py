@@ -9,6 +9,7 @@
 # peak      98.2 MiB  (102985352 bytes; model.py: 165.2 MiB), in backward of norm..output
 #           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +2.1 % of the step; no schedule within this budget is below +1.8 %
+# seal      v1-e330597c7dc7-ad7b19dbeebe
 #
 # block           forward keeps  backward runs again  peak there
 # tok_embeddings  0 B            -                    7.4 MiB

@@ -8,6 +8,7 @@
 # budget    118.4 MiB  (124111999 bytes)
 # peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
 # overhead  +5.0 % of the step; no schedule within this budget is below +4.3 %
+# seal      v1-34ba7c70d0cf-1f4191f0cb56
 #
 # block       forward keeps  backward runs again  peak there
 # stem        0 B            -                    29.2 MiB

@@ -8,6 +8,7 @@
 # budget    86.8 MiB  (90973867 bytes)
 # peak      86.6 MiB  (90803912 bytes; model.py: 144.6 MiB), in backward of layer3
 # overhead  +9.7 % of the step; no schedule within this budget is below +8.5 %
+# seal      v1-72d78185e912-95e2aee09222
 #
 # block        forward keeps  backward runs again           peak there
 # conv1..relu  0 B            -                             38.1 MiB

@@ -8,6 +8,7 @@
 # budget    120.5 MiB  (126399205 bytes)
 # peak      120.1 MiB  (125887448 bytes; model.py: 202.9 MiB), in backward of up3.conv.double_conv
 # overhead  +14.7 % of the step; no schedule within this budget is below +12.8 %
+# seal      v1-d98a36b60edb-593706160119
 #
 # block                 forward keeps  backward runs again   peak there
 # inc.double_conv       128 B          4 of 8 ops            54.3 MiB

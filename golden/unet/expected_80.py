@@ -8,6 +8,7 @@
 # budget    160.7 MiB  (168532273 bytes)
 # peak      159.9 MiB  (167672702 bytes; model.py: 200.9 MiB), in backward of outc
 # overhead  +4.3 % of the step; no schedule within this budget is below +3.3 %
+# seal      v1-805990535158-ea3d688e5ab0
 #
 # block                 forward keeps  backward runs again   peak there
 # inc.double_conv       8.0 MiB        2 of 8 ops            46.3 MiB

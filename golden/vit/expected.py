@@ -8,6 +8,7 @@
 # budget    61.6 MiB  (64577097 bytes)
 # peak      60.6 MiB  (63582416 bytes; model.py: 102.6 MiB), in backward of transformer.layers.3.1.net
 # overhead  +8.9 % of the step; no schedule within this budget is below +8.4 %
+# seal      v1-41929c44730a-ba1a411014f2
 #
 # block                        forward keeps  backward runs again  peak there
 # to_patch_embedding..dropout  260.0 KiB      -                    9.8 MiB
