@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -72,7 +73,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--model", metavar="EXPR", help="How to build the model, in the namespace of MODEL.py."),
         click.option("--inputs", metavar="EXPR", multiple=True, help="One input; NAME=EXPR for a keyword. Repeatable."),
         click.option("--device", default="cpu", show_default=True, help="Where the step runs: cpu, cuda."),
-        click.option("--force", is_flag=True, help="Overwrite a file that this tool did not write."),
+        click.option("--force", is_flag=True, help="Overwrite a file of others, or one that is up to date."),
         click.option(
             "--traceback",
             "show_traceback",
@@ -102,10 +103,10 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--no-verify", "verify", flag_value=False, default=True, help="Do not run the result against eager.")
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it.")
 @click.pass_context
-def generate(ctx: click.Context, show_traceback: bool, **given: Any) -> None:
+def generate(ctx: click.Context, /, show_traceback: bool, **given: Any) -> None:
     """Write OUT.py: the models of MODEL.py with a training step whose peak memory stays under the budget.
 
-    Without MODEL.py, write every target of [tool.hiremate-gen] in pyproject.toml.
+    Without MODEL.py, write every target of [tool.hiremate-gen] in pyproject.toml that is not up to date.
     """
     with exit_codes(show_traceback):
         jobs = _jobs(ctx, given)
@@ -113,7 +114,7 @@ def generate(ctx: click.Context, show_traceback: bool, **given: Any) -> None:
     for subject, job in jobs:
         try:
             with exit_codes(show_traceback, subject):
-                _run(_options(**job), subject)
+                _run(_options(**job), subject, lazy=given["model_path"] is None)
         except SystemExit as end:
             codes.add(int(end.code or 0))
             if end.code == 130:
@@ -121,9 +122,11 @@ def generate(ctx: click.Context, show_traceback: bool, **given: Any) -> None:
     sys.exit(max(codes))
 
 
-def _run(options: Options, subject: str) -> None:
+def _run(options: Options, subject: str, lazy: bool) -> None:
+    """`lazy`: leave alone what the seal says to be up to date."""
     _check_files(options)
-    if (options.check or options.diff) and _settled(options):
+    lazy = lazy and not (options.force or options.dump or outdated(options) or _lacks_plan(options))
+    if (lazy or options.check or options.diff) and _settled(options):
         return
     with progress() as report:
         from hiremate_gen.pipeline import generate as run
@@ -156,8 +159,7 @@ def _jobs(ctx: click.Context, given: dict[str, Any]) -> list[tuple[str, dict[str
     """
     said = {n: v for n, v in given.items() if ctx.get_parameter_source(n) is click.core.ParameterSource.COMMANDLINE}
     path, output = said.get("model_path"), said.get("output")
-    enough = given["dump"] or (said.get("budget_text") and output)
-    found = targets.find(os.curdir) if path is None or not enough else None
+    found = targets.find(os.curdir) if not (path and output and said.get("budget_text")) else None
     chosen = targets.select(targets.read(found), path, output) if found is not None else ()
     if not chosen and path is None:
         hint = f"pass MODEL.py, or list targets under [tool.hiremate-gen] in {targets.FILE}"
@@ -168,8 +170,14 @@ def _jobs(ctx: click.Context, given: dict[str, Any]) -> list[tuple[str, dict[str
     if len(chosen) > 1 and alone:
         hint = f"name its MODEL.py, or its output with -o; {found} has {len(chosen)} targets"
         raise UsageError(f"--{alone[0].replace('_', '-')} goes with one target", hint=hint)
-    # Paths said are those of the target that was chosen by them, or they replace its own.
+    lacks = next((t for t in chosen if not {"budget_text", "dump"} & {*t.given, *said}), None)
+    if lacks is not None:
+        raise UsageError("the budget is missing", where=lacks.where, hint='add budget = "60%", or pass --budget')
     return [(t.given["output"] if len(chosen) > 1 else "", {**given, **t.given, **said}) for t in chosen]
+
+
+def _lacks_plan(options: Options) -> bool:
+    return options.save_plan is not None and not os.path.exists(options.save_plan)
 
 
 def _options(budget_text: str, output: str | None, **given: Any) -> Options:
@@ -185,7 +193,14 @@ def _options(budget_text: str, output: str | None, **given: Any) -> Options:
         budget = parse_size(budget_text) if budget_text else None
     except ValueError as error:
         raise UsageError(str(error), where="--budget") from None
+    given["model"] = _one_line(given["model"]) if given["model"] is not None else None
+    given["inputs"] = tuple(map(_one_line, given["inputs"]))
     return Options(budget_text=budget_text, budget=budget, output=output or "-", **given)
+
+
+def _one_line(expression: str) -> str:
+    """An expression as the header can show it: TOML and shells have strings of several lines."""
+    return re.sub(r"\s*\n\s*", " ", expression.strip())
 
 
 def _check_files(options: Options) -> None:

@@ -132,7 +132,7 @@ def _value(key: str, value: Any, path: str, name: str) -> Any:
     if key == "time-limit" and not value > 0:
         raise UsageError(f"`time-limit` in {name} must be above zero", where=path)
     if KEYS[key].path and value not in _NO_PATHS:
-        return os.path.normpath(os.path.join(os.path.dirname(path), value))
+        return value if os.path.isabs(value) else os.path.relpath(os.path.join(os.path.dirname(path), value))
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -157,7 +157,7 @@ def test_exit_codes(run: Run, error: Exception, code: int, words: str) -> None:
         (["model.py", "--budget", "1", "-o", "o.py", "--plan", "p.json"], "there is no file p.json"),
         (["model.py", "--budget", "1", "-o", "o.py", "--costs", "p.json"], "there is no file p.json"),
         (["model.py", "--budget", "1", "-o", "o.py", "--time-limit", "0"], "--time-limit"),
-        ([], "Missing argument"),
+        ([], "the model is missing"),
     ],
 )
 def test_usage_errors_come_before_any_work(run: Run, args: list[str], words: str) -> None:
