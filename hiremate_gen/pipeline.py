@@ -172,7 +172,9 @@ def _written(job: Job, reserve: int) -> Written:
         seal=seal.OPEN,
     )
     traced = job.traced
-    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source, traced.unindexed)
+    contract = emission.Contract(
+        traced.fixed, traced.elements, traced.digest, traced.result_source, traced.leaf_paths, traced.unindexed
+    )
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
     text = seal.close(text, job.options, TORCH, (job.loaded.source.sha256, *(d for _, d in job.imports)))
     plan_json = dump_plan(

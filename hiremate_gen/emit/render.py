@@ -28,7 +28,6 @@ _IMPORTS = (
     "import torch.nn.functional as F",
     "from contextlib import contextmanager",
     "from typing import NamedTuple",
-    "from torch.autograd.function import once_differentiable",
 )
 
 
@@ -40,6 +39,7 @@ class Contract:
     parameters: int
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
+    leaves: tuple[str, ...]  # where each leaf stands in it: `[1]`, `['logits']`
     unindexed: frozenset[str] = frozenset()  # paths of modules that call a child by a number and have no index
 
 
@@ -102,11 +102,23 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         classes=classes,
         applies=tuple(glue.applies),
         result=contract.result(leaves),
+        called=_called(graph, glue, contract),
         signature=signature.text,
         passed=signature.arguments,
         receiver=signature.receiver,
         eager=eager_name(source),
     )
+
+
+def _called(graph: Graph, glue: Glue, contract: Contract) -> dict[str, str]:
+    """Name of an output in the last block -> what its user knows it by, as it can stand in a string."""
+    tensors = [(o.value, path) for o, path in zip(graph.outputs, contract.leaves, strict=True) if o.value is not None]
+    called = {}
+    for name, (value, path) in zip(glue.output_names(), tensors, strict=True):
+        module = graph.maker[value].origin.module if value in graph.maker else ""
+        text = f"output{path}{f', which {module} makes,' * bool(module)}" if path else "the output"
+        called[name] = json.dumps(text, ensure_ascii=False)[1:-1]
+    return called
 
 
 def _ordered(parts: Iterable[FunctionPart]) -> tuple[FunctionPart, ...]:

@@ -16,7 +16,7 @@ from types import ModuleType
 
 from torch.utils import _pytree as pytree
 
-from hiremate_gen.load.place import Place
+from hiremate_gen.load.place import Place, is_own
 
 
 class SourceLoader(importlib.abc.InspectLoader):
@@ -109,4 +109,4 @@ def _found(loader: SourceLoader) -> Iterator[None]:
 
 def _is_local(module: ModuleType, root: str) -> bool:
     file = getattr(module, "__file__", None) or ""
-    return file.startswith(root) and "site-packages" not in file and not module.__name__.startswith("hiremate_gen")
+    return is_own(file, root) and not module.__name__.startswith("hiremate_gen")
