@@ -24,7 +24,7 @@ from hiremate_gen.output import FIRST_LINE, read
 ALGORITHM = 1  # raise it when files that earlier versions wrote should be written again
 OPEN = f"v{ALGORITHM}-{'0' * 12}-{'0' * 12}"  # stands in the header until the text is whole
 _SEAL = re.compile(r"^# seal +(?P<seal>v(?P<version>\d+)-(?P<made>[0-9a-f]{12})-(?P<text>[0-9a-f]{12}))$", re.M)
-_SOURCE = re.compile(r"^# (?:source)? +(\S.*)  sha256:([0-9a-f]{16})$", re.M)
+_SOURCE = re.compile(r"^# (?:source)? +(\S.*?)\s+(?:# +)?sha256:([0-9a-f]{16})$", re.M)
 _TORCH = re.compile(r"^# device .*\btorch ([\d.]+)", re.M)
 
 
@@ -48,17 +48,15 @@ def outdated(options: Options) -> tuple[str, ...]:
         return ("it was not written by hiremate-gen",)
     if found is None or int(found["version"]) != ALGORITHM:
         return ("it was written by another version of hiremate-gen",)
-    reasons = [*_changes(options, header)]
-    if not reasons and found["made"] != _made_from(options, installed_torch(), [s for _, s in _SOURCE.findall(header)]):
-        files = [f for f in (options.plan, options.costs) if f is not None and os.path.isfile(f)]
-        reasons.append(f"{' or '.join(files) or 'what it was made from'} has changed")
+    reasons = [*_changed_sources(options, header)]
+    if found["made"] != _made_from(options, installed_torch(), [s for _, s in _SOURCE.findall(header)]):
+        reasons += [*_changed_options(options, header)] or ([] if reasons else [_changed_files(options)])
     if found["text"] != _short(text.replace(found["seal"], "", 1)):
         reasons.append("it was edited by hand")
     return tuple(reasons)
 
 
-def _changes(options: Options, header: str) -> Iterator[str]:
-    """What the header itself says is no longer so."""
+def _changed_sources(options: Options, header: str) -> Iterator[str]:
     sources = _SOURCE.findall(header)
     if [name for name, _ in sources[:1]] != [os.path.basename(options.model_path)]:
         yield f"it was not made from {options.model_path}"
@@ -70,11 +68,20 @@ def _changes(options: Options, header: str) -> Iterator[str]:
             yield f"{path}, which {options.model_path} imported, is gone"
         elif digest(decode(path))[:16] != before:
             yield f"{path} has changed"
-    if f"# {options.command}" not in header.split("\n"):
+
+
+def _changed_options(options: Options, header: str) -> Iterator[str]:
+    """What the header tells of why it was made otherwise."""
+    if f"# {options.command}\n" not in re.sub(r" \\\n# +", " ", header):
         yield "it was made with other options"
     torch = _TORCH.search(header)
     if torch is not None and torch[1] != installed_torch():
         yield f"it was made with torch {torch[1]}, and here is {installed_torch() or 'none'}"
+
+
+def _changed_files(options: Options) -> str:
+    files = [f for f in (options.plan, options.costs) if f is not None and os.path.isfile(f)]
+    return f"{' or '.join(files) or 'what it was made from'} has changed"
 
 
 def installed_torch() -> str:
