@@ -15,13 +15,14 @@ from hiremate_gen.config import STAGES, TIME_LIMIT_S, Options, ProfileOptions
 from hiremate_gen.errors import UsageError
 from hiremate_gen.output import FIRST_LINE, check_target, difference
 from hiremate_gen.seal import outdated
-from hiremate_gen.terminal import exit_codes, progress, put, say
+from hiremate_gen.terminal import exit_codes, progress, put, say, show
 from hiremate_gen.units import parse_size
 
 # torch's profiler, which measures memory, reports its own comings and goings on standard error.
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
+_PAGE = "<!DOCTYPE html>\n<!-- Report by hiremate-gen. -->"  # how a report begins
 _BEFORE_BUDGET = ("load", "trace", "graph", "partition")
 
 
@@ -96,6 +97,9 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--plan", metavar="FILE", help="Emit from this plan; nothing is solved.")
 @click.option("--save-plan", metavar="FILE", help="Write the plan as JSON, too.")
 @click.option("--dump", type=click.Choice(STAGES), help="Print what this stage gives, and stop.")
+@click.option("--explain", is_flag=True, help="Print what is kept and why, and what lives at the peak.")
+@click.option("--sweep", is_flag=True, help="Print what each budget costs.")
+@click.option("--report", metavar="FILE.html", help="Write a page with plots and tables; with --sweep, of all budgets.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when OUT.py is not what would be written.")
 @click.option("--diff", is_flag=True, help="As --check, and print the difference.")
 @click.option("--time-limit", "time_limit_s", default=TIME_LIMIT_S, show_default=True, metavar="SECONDS",
@@ -125,7 +129,7 @@ def generate(ctx: click.Context, /, show_traceback: bool, **given: Any) -> None:
 def _run(options: Options, subject: str, lazy: bool) -> None:
     """`lazy`: leave alone what the seal says to be up to date."""
     _check_files(options)
-    lazy = lazy and not (options.force or options.dump or outdated(options) or _lacks_plan(options))
+    lazy = lazy and not (options.force or _prints(options) or _lacks(options) or outdated(options))
     if (lazy or options.check or options.diff) and _settled(options):
         return
     with progress() as report:
@@ -166,36 +170,47 @@ def _jobs(ctx: click.Context, given: dict[str, Any]) -> list[tuple[str, dict[str
         raise UsageError("the model is missing", hint=hint)
     if not chosen:
         return [("", given)]
-    alone = [name for name in ("output", "plan", "save_plan", "dump") if name in said]
+    alone = [name for name in ("output", "plan", "save_plan", "report", "dump") if name in said]
     if len(chosen) > 1 and alone:
         hint = f"name its MODEL.py, or its output with -o; {found} has {len(chosen)} targets"
         raise UsageError(f"--{alone[0].replace('_', '-')} goes with one target", hint=hint)
-    lacks = next((t for t in chosen if not {"budget_text", "dump"} & {*t.given, *said}), None)
+    lacks = next((t for t in chosen if not {"budget_text", "dump", "sweep"} & {*t.given, *said}), None)
     if lacks is not None:
         raise UsageError("the budget is missing", where=lacks.where, hint='add budget = "60%", or pass --budget')
     return [(t.given["output"] if len(chosen) > 1 else "", {**given, **t.given, **said}) for t in chosen]
 
 
-def _lacks_plan(options: Options) -> bool:
-    return options.save_plan is not None and not os.path.exists(options.save_plan)
+def _prints(options: Options) -> bool:
+    return bool(options.dump or options.explain or options.sweep)
+
+
+def _lacks(options: Options) -> bool:
+    return any(path is not None and not os.path.exists(path) for path in (options.save_plan, options.report))
 
 
 def _options(budget_text: str, output: str | None, **given: Any) -> Options:
     """Raises UsageError for what does not go together."""
-    dump = given["dump"]
-    if not budget_text and dump not in _BEFORE_BUDGET:
+    dump, compares = given["dump"], given["check"] or given["diff"]
+    prints, reports = given["explain"] or given["sweep"], given["explain"] or given["report"]
+    only_sweeps = given["sweep"] and not reports and not output
+    if not budget_text and dump not in _BEFORE_BUDGET and not only_sweeps:
         raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
-    if output is None and not dump:
+    if output is None and not (dump or prints or reports):
         raise UsageError("the output is missing", hint="pass -o OUT.py, or -o - for standard output")
-    if output in (None, "-") and (given["check"] or given["diff"]):
+    if output in (None, "-") and compares:
         raise UsageError("there is nothing to compare with", hint="pass -o OUT.py")
+    if (prints or reports) and (dump or (compares and (prints or given["report"] == "-"))):
+        raise UsageError("--explain, --sweep and --report - go with neither --dump nor --check nor --diff")
+    if [output, given["report"], "-" if prints else ""].count("-") > 1:
+        raise UsageError("two things would go to standard output", hint="pass -o OUT.py, or --report FILE.html")
     try:
         budget = parse_size(budget_text) if budget_text else None
     except ValueError as error:
         raise UsageError(str(error), where="--budget") from None
     given["model"] = _one_line(given["model"]) if given["model"] is not None else None
     given["inputs"] = tuple(map(_one_line, given["inputs"]))
-    return Options(budget_text=budget_text, budget=budget, output=output or "-", **given)
+    output = output or ("-" if dump else "")
+    return Options(budget_text=budget_text, budget=budget, output=output, **given)
 
 
 def _one_line(expression: str) -> str:
@@ -211,11 +226,16 @@ def _check_files(options: Options) -> None:
             raise UsageError(f"there is no file {path}", where=flag)
     if options.dump or options.check or options.diff:
         return
-    if os.path.exists(options.output) and os.path.samefile(options.output, options.model_path):
-        raise UsageError("the output would replace the model", where=options.output, hint="choose another name")
-    check_target(options.output, force=options.force)
-    if options.save_plan is not None:
-        check_target(options.save_plan, force=options.force, ours="{")
+    for path, ours in (
+        (options.output, FIRST_LINE),
+        (options.save_plan, "{"),
+        (options.report, _PAGE),
+    ):
+        if not path:
+            continue
+        if os.path.exists(path) and os.path.samefile(path, options.model_path):
+            raise UsageError("the output would replace the model", where=path, hint="choose another name")
+        check_target(path, force=options.force, ours=ours)
 
 
 def _check_source(path: str) -> None:
@@ -243,7 +263,12 @@ def _finish(options: Options, result: Any, subject: str) -> None:
         put("-", difference(options.output, result.text))
         sys.exit(1)
     else:
-        if options.save_plan is not None:
-            put(options.save_plan, result.plan_json)
-        put(options.output, result.text)
+        for path, text in (
+            (options.save_plan, result.plan_json),
+            (options.output, result.text),
+            (options.report, result.page),
+        ):
+            if path and text:
+                put(path, text)
+        show(result.tables)
         say(f"{f'{subject}: ' * bool(subject)}{result.summary}")

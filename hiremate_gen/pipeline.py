@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hiremate_gen import emit as emission
+from hiremate_gen import report as reporting
 from hiremate_gen import seal
 from hiremate_gen.config import Options, ProfileOptions, Report
 from hiremate_gen.errors import HiremateError, InfeasibleError, InternalError, UnsupportedError, UsageError
@@ -13,23 +14,28 @@ from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
 from hiremate_gen.ir import Chain, Graph, Plan, PlanFile, Schedule, dump_plan, read_plan, replay
 from hiremate_gen.ir.decode import decode_data
+from hiremate_gen.ir.table import Table
 from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
 from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
-from hiremate_gen.solve import keep_all, solve
+from hiremate_gen.solve import keep_all, minimum, solve
 from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_recurrent, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
+SWEPT = 16  # parts of the range of budgets that --sweep looks at
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run gives: the file's text (or that of the stage to dump), lines for people, the plan as JSON."""
+    """What a run gives: the file's text (or that of the stage to dump), lines for people, the plan as JSON, reports."""
 
     text: str
     summary: str = ""
     plan_json: str = ""
+    tables: tuple[Table, ...] = ()  # --explain, --sweep
+    page: str = ""  # --report
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Written:
 
     plan: Plan
     schedule: Schedule
+    contract: emission.Contract
     facts: emission.Facts
     text: str
     plan_json: str
@@ -100,6 +107,8 @@ def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | 
     if options.dump == "partition":
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
+    if options.sweep and options.budget is None:
+        return Result("", tables=(reporting.sweep_table(loaded.source.name, _sweep(options, report, graph, chain, 0)),))
     budget = _budget(options, eager.peak_bytes)
     known = (graph, chain, given, loaded.imports(), budget, eager.peak_bytes, eager.time_s)
     job = Job(options, report, loaded, traced, costs, *known)
@@ -135,7 +144,52 @@ def _checked(job: Job) -> Result:
             break
         notes.append(f"the step took {show_bytes(excess)} more than planned: counted, and planned again")
         reserve += excess
-    return Result(written.text, _summary(tuple(notes), written), written.plan_json)
+    return Result(written.text, _summary(tuple(notes), written), written.plan_json, *_reports(job, written, reserve))
+
+
+def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...], str]:
+    """What --explain and --sweep print, and the page of --report."""
+    options = job.options
+    if not (options.explain or options.sweep or options.report):
+        return (), ""
+    sweep = _sweep(options, job.report, job.graph, job.chain, reserve) if options.sweep else ()
+    job.report("reporting")
+    source = job.loaded.source
+    subject = reporting.Subject(
+        source_name=source.name,
+        command=options.command,
+        graph=job.graph,
+        chain=job.chain,
+        plan=written.plan,
+        schedule=written.schedule,
+        eager=keep_all(job.graph, job.chain),
+        budget_bytes=job.budget,
+        reserve_bytes=reserve,
+        name=emission.labels(source, job.graph, job.chain, written.schedule, written.contract),
+        device=f"{options.device}, torch {TORCH}, costs {options.costs}",
+    )
+    tables = reporting.explain(subject) if options.explain else ()
+    tables += (reporting.sweep_table(source.name, sweep),) if options.sweep else ()
+    return tables, reporting.page(subject, sweep) if options.report else ""
+
+
+def _sweep(options: Options, report: Report, graph: Graph, chain: Chain, reserve: int) -> tuple[reporting.Budget, ...]:
+    """Plans for budgets from the smallest that works to the peak of a step that keeps everything.
+
+    They part the range in sixteenths: the solver halves it, so the plans share most of its work.
+    """
+    report("sweeping: the smallest budget")
+    eager = replay(graph, keep_all(graph, chain))
+    least = replay(graph, minimum(graph, chain, time_limit_s=options.time_limit_s)).peak_bytes
+    rows = []
+    for k in range(SWEPT + 1) if eager.peak_bytes > least else [SWEPT]:
+        report(f"sweeping: budget {k + 1} of {SWEPT + 1}")
+        budget = least + (eager.peak_bytes - least) * k // SWEPT
+        plan = solve(graph, chain, budget, time_limit_s=options.time_limit_s)
+        run, bound_s = replay(graph, plan), plan.lower_bound_s
+        bound = None if bound_s is None else bound_s / eager.time_s - 1
+        rows.append(reporting.Budget(budget + reserve, run.peak_bytes + reserve, run.time_s / eager.time_s - 1, bound))
+    return tuple(rows)
 
 
 def _verdict(job: Job, written: Written) -> Verdict:
@@ -185,7 +239,7 @@ def _written(job: Job, reserve: int) -> Written:
         way=traced.way,
         sha256=job.loaded.source.sha256,
     )
-    return Written(plan, calls, facts, text, plan_json)
+    return Written(plan, calls, contract, facts, text, plan_json)
 
 
 def profile(options: ProfileOptions, report: Report) -> str:

@@ -39,6 +39,7 @@ KEYS = {
     "costs": Key("costs", path=True),
     "plan": Key("plan", path=True, shared=False),
     "save-plan": Key("save_plan", path=True, shared=False),
+    "report": Key("report", path=True, shared=False),
     "time-limit": Key("time_limit_s", (int, float)),
     "verify": Key("verify", (bool,)),
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 
 from hiremate_gen.config import Report
 from hiremate_gen.errors import HiremateError
+from hiremate_gen.ir.table import Table, plain
 from hiremate_gen.output import write
 
 
@@ -26,6 +27,28 @@ def say(text: str) -> None:
     """A message for people."""
     if text:
         print(text.rstrip("\n"), file=sys.stderr)
+
+
+def show(tables: Sequence[Table]) -> None:
+    """Tables on standard output: drawn on a terminal, plain text else."""
+    if not tables:
+        return
+    if not sys.stdout.isatty():
+        put("-", plain(tables))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Drawn
+    from rich.text import Text
+
+    console = Console()
+    for table in tables:
+        drawn = Drawn(title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for number, column in enumerate(table.columns):
+            drawn.add_column(Text(column), justify="right" if number in table.right else "left", overflow="fold")
+        for row in table.rows:
+            drawn.add_row(*map(Text, row))
+        console.print(drawn if table.columns else Text(table.title, style="bold"))
 
 
 @contextmanager

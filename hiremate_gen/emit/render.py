@@ -53,9 +53,7 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
             where=source.path,
             hint="give it another name in model.py",
         )
-    assert source.planned is not None
-    glue = Glue(graph, chain, schedule, taken | _OURS, source.planned.forward.receiver, contract.unindexed)
-    glue.build()
+    glue = _glue(source, graph, chain, schedule, contract)
     model = _model(source, graph, glue, contract)
     environment = _environment()
     before = environment.get_template("step.py.jinja").render(model=model)
@@ -63,6 +61,22 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
     imports = _imports(source, before)
     text = carry(source, forward=forward, before=before, header=header(graph, chain, schedule, facts), imports=imports)
     return str(black.format_str(text, mode=MODE))
+
+
+def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract) -> Glue:
+    assert source.planned is not None
+    reserved = bound_names(source) | _OURS
+    glue = Glue(graph, chain, schedule, reserved, source.planned.forward.receiver, contract.unindexed)
+    glue.build()
+    return glue
+
+
+def labels(
+    source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract
+) -> Callable[[int, str], str]:
+    """What the functions of a block, by its number, call a value in the file that `emit` writes."""
+    glue = _glue(source, graph, chain, schedule, contract)
+    return lambda number, value: glue.names[number][value]
 
 
 def _imports(source: SourceFile, text: str) -> list[str]:
