@@ -64,7 +64,7 @@ def memory_plot(subject: Subject) -> MemoryPlot:
         stretches=stretches,
         turn=next((s.x for s in stretches if s.phase != "forward"), frame.x(end)),
         end=frame.x(after[-1][1]),
-        static=Mark(frame.x(0), frame.y(static), f"parameters, buffers, inputs {show_bytes(static)}"),
+        static=Mark(frame.x(0), frame.y(static), f"parameters, buffers, inputs: {show_bytes(static)}"),
         budget=Mark(frame.x(0), max(frame.y(subject.budget_bytes), TOP), f"budget {show_bytes(subject.budget_bytes)}"),
         peak_before=_peak(frame, before, subject.before, subject.eager, subject),
         peak_after=_peak(frame, after, subject.run, subject.plan, subject),
@@ -92,10 +92,16 @@ def _stretches(subject: Subject, spans: list[tuple[float, float, float]], frame:
         segment = subject.plan.segments[number]
         name = subject.block(segment.block)
         x, width = frame.x(start), round(frame.x(end) - frame.x(start), 1)
-        label = next((t for t in (name, name.rpartition(".")[2]) if _LETTER * len(t) + 6 < width), "")
+        label = _last(name) if _LETTER * len(_last(name)) + 6 < width else ""
         title = f"{segment.phase} of {name}: up to {show_bytes(int(height))}"
         found.append(Stretch(x, width, segment.phase, label, title))
     return tuple(found)
+
+
+def _last(name: str) -> str:
+    """The part of a path that tells blocks apart: `transformer.h.0` -> `h.0`, `ln_f..lm_head` as it is."""
+    parts = [end.split(".") for end in name.split("..")]
+    return "..".join(".".join(p[-2:] if p[-1].isdigit() else p[-1:]) for p in parts)
 
 
 def _peak(frame: Frame, spans: list[tuple[float, float, float]], run: Replay, plan: Plan, subject: Subject) -> Mark:
