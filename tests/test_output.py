@@ -89,7 +89,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         state.options = options
         if state.error is not None:
             raise state.error
-        return SimpleNamespace(text=state.text, summary="done\n", plan_json="{}\n")
+        return SimpleNamespace(text=state.text, summary="done\n", plan_json="{}\n", tables=(), page="")
 
     fake = ModuleType("hiremate_gen.pipeline")
     fake.generate = generate  # type: ignore[attr-defined]
