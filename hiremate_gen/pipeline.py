@@ -51,9 +51,15 @@ class Job:
     chain: Chain
     given: PlanFile | None  # --plan
     imports: tuple[tuple[str, str], ...]  # files that model.py imports, with their digests
-    budget: int
     eager_peak_bytes: int
     eager_time_s: float
+
+    def budget_bytes(self, reserve: int) -> int:
+        """A share is one of eager's peak, `reserve` included: bytes that the estimates do not know of."""
+        budget = self.options.budget
+        if budget is None:
+            raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
+        return int(budget * (self.eager_peak_bytes + reserve)) if isinstance(budget, float) else budget
 
 
 @dataclass(frozen=True)
@@ -107,11 +113,10 @@ def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | 
     if options.dump == "partition":
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
-    if options.sweep and options.budget is None:
-        return Result("", tables=(reporting.sweep_table(loaded.source.name, _sweep(options, report, graph, chain, 0)),))
-    budget = _budget(options, eager.peak_bytes)
-    known = (graph, chain, given, loaded.imports(), budget, eager.peak_bytes, eager.time_s)
+    known = (graph, chain, given, loaded.imports(), eager.peak_bytes, eager.time_s)
     job = Job(options, report, loaded, traced, costs, *known)
+    if options.sweep and options.budget is None:
+        return Result("", tables=(reporting.sweep_table(loaded.source.name, _sweep(job, 0)),))
     if options.dump == "solve":
         return Result(show_plan(graph, chain, _plan(job, 0)))
     if options.dump == "schedule":
@@ -152,7 +157,7 @@ def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...
     options = job.options
     if not (options.explain or options.sweep or options.report):
         return (), ""
-    sweep = _sweep(options, job.report, job.graph, job.chain, reserve) if options.sweep else ()
+    sweep = _sweep(job, reserve) if options.sweep else ()
     job.report("reporting")
     source = job.loaded.source
     subject = reporting.Subject(
@@ -163,7 +168,7 @@ def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...
         plan=written.plan,
         schedule=written.schedule,
         eager=keep_all(job.graph, job.chain),
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         reserve_bytes=reserve,
         name=emission.labels(source, job.graph, job.chain, written.schedule, written.contract),
         device=f"{options.device}, torch {TORCH}, costs {options.costs}",
@@ -173,22 +178,22 @@ def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...
     return tables, reporting.page(subject, sweep) if options.report else ""
 
 
-def _sweep(options: Options, report: Report, graph: Graph, chain: Chain, reserve: int) -> tuple[reporting.Budget, ...]:
+def _sweep(job: Job, reserve: int) -> tuple[reporting.Budget, ...]:
     """Plans for budgets from the smallest that works to the peak of a step that keeps everything.
 
     They part the range in sixteenths: the solver halves it, so the plans share most of its work.
     """
-    report("sweeping: the smallest budget")
-    eager = replay(graph, keep_all(graph, chain))
-    least = replay(graph, minimum(graph, chain, time_limit_s=options.time_limit_s)).peak_bytes
+    job.report("sweeping: the smallest budget")
+    graph, chain, limit_s = job.graph, job.chain, job.options.time_limit_s
+    least = replay(graph, minimum(graph, chain, time_limit_s=limit_s)).peak_bytes
     rows = []
-    for k in range(SWEPT + 1) if eager.peak_bytes > least else [SWEPT]:
-        report(f"sweeping: budget {k + 1} of {SWEPT + 1}")
-        budget = least + (eager.peak_bytes - least) * k // SWEPT
-        plan = solve(graph, chain, budget, time_limit_s=options.time_limit_s)
+    for k in range(SWEPT + 1) if job.eager_peak_bytes > least else [SWEPT]:
+        job.report(f"sweeping: budget {k + 1} of {SWEPT + 1}")
+        budget = least + (job.eager_peak_bytes - least) * k // SWEPT
+        plan = solve(graph, chain, budget, time_limit_s=limit_s)
         run, bound_s = replay(graph, plan), plan.lower_bound_s
-        bound = None if bound_s is None else bound_s / eager.time_s - 1
-        rows.append(reporting.Budget(budget + reserve, run.peak_bytes + reserve, run.time_s / eager.time_s - 1, bound))
+        costs = (run.time_s / job.eager_time_s - 1, None if bound_s is None else bound_s / job.eager_time_s - 1)
+        rows.append(reporting.Budget(budget + reserve, run.peak_bytes + reserve, *costs))
     return tuple(rows)
 
 
@@ -215,7 +220,7 @@ def _written(job: Job, reserve: int) -> Written:
         command=job.options.command,
         source_name=job.loaded.source.name,
         sha256=job.loaded.source.sha256,
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         peak_bytes=calls.peak_bytes + reserve,
         eager_peak_bytes=job.eager_peak_bytes + reserve,
         eager_time_s=job.eager_time_s,
@@ -234,7 +239,7 @@ def _written(job: Job, reserve: int) -> Written:
     plan_json = dump_plan(
         plan,
         job.chain,
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         reserve_bytes=reserve,
         way=traced.way,
         sha256=job.loaded.source.sha256,
@@ -269,18 +274,13 @@ def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
         leaf_constants=traced.leaf_constants,
         constants=traced.constants,
         input_paths=traced.input_paths,
+        shared=traced.shared,
         device=device,
     )
 
 
-def _budget(options: Options, eager_peak_bytes: int) -> int:
-    if options.budget is None:
-        raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
-    return int(options.budget * eager_peak_bytes) if isinstance(options.budget, float) else options.budget
-
-
 def _plan(job: Job, reserve: int) -> Plan:
-    budget = job.budget - reserve
+    budget = job.budget_bytes(reserve) - reserve
     if job.given is not None:
         return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
     try:
@@ -288,9 +288,9 @@ def _plan(job: Job, reserve: int) -> Plan:
     except InfeasibleError as error:
         if not reserve:
             raise
-        least = error.minimum_bytes + reserve
+        least, whole = error.minimum_bytes + reserve, budget + reserve
         message = (
-            f"no plan fits {show_bytes(job.budget)}: the step took {show_bytes(reserve)} more than estimated, "
+            f"no plan fits {show_bytes(whole)}: the step took {show_bytes(reserve)} more than estimated, "
             f"and with that the smallest budget that works is {least} bytes ({show_bytes(least)})"
         )
         hint = f"give --budget {least} or more, or make the batch smaller"
@@ -300,8 +300,9 @@ def _plan(job: Job, reserve: int) -> Plan:
 def _fitting(plan: Plan, job: Job, reserve: int) -> Plan:
     """Raises InfeasibleError when a plan that was given needs more than the budget."""
     peak = replay(job.graph, plan).peak_bytes + reserve
-    if peak > job.budget:
-        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(job.budget)}"
+    budget = job.budget_bytes(reserve)
+    if peak > budget:
+        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(budget)}"
         hint = f"give --budget {peak} or more, or leave out --plan to solve for this one"
         raise InfeasibleError(message, minimum_bytes=peak, where=job.options.plan or "", hint=hint)
     return plan

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
@@ -47,6 +48,20 @@ def unindexed(model: nn.Module) -> frozenset[str]:
         listed = isinstance(module, nn.Sequential | nn.ModuleList | nn.ParameterList)
         if any(n.isdigit() for n in names) and not (listed and names == [str(i) for i in range(len(names))]):
             found.add(path)
+    return frozenset(found)
+
+
+def shared(model: nn.Module) -> frozenset[str]:
+    """Paths of the parameters and buffers whose memory is that of one before them, as of tied weights."""
+    seen: set[int] = set()
+    found = set()
+    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    for path, tensor in tensors:
+        if tensor.layout == torch.strided:
+            storage = tensor.untyped_storage()._cdata
+            if storage in seen:
+                found.add(path)
+            seen.add(storage)
     return frozenset(found)
 
 
