@@ -5,19 +5,19 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    61.3 MiB  (64317931 bytes)
-# peak      61.1 MiB  (64057480 bytes; model.py: 102.2 MiB), in backward of transformer.ln_f..lm_head
+# budget    61.2 MiB  (64160644 bytes)
+# peak      60.8 MiB  (63795336 bytes; model.py: 102.0 MiB), in backward of transformer.ln_f..lm_head
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
-# seal      v1-4a2a91c3d88b-7dd7efe42e35
+# seal      v1-4a2a91c3d88b-6f86b96160a5
 #
 # block                      forward keeps  backward runs again  peak there
-# transformer                257.0 KiB      -                    10.3 MiB
-# transformer.h.0            10.5 MiB       8 of 28 ops          29.1 MiB
-# transformer.h.1            9.5 MiB        3 of 16 ops          37.8 MiB
-# transformer.h.2            10.5 MiB       8 of 28 ops          49.6 MiB
-# transformer.h.3            9.5 MiB        3 of 16 ops          58.3 MiB
-# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops           61.1 MiB
+# transformer                257.0 KiB      -                    10.0 MiB
+# transformer.h.0            10.5 MiB       8 of 28 ops          28.8 MiB
+# transformer.h.1            9.5 MiB        3 of 16 ops          37.6 MiB
+# transformer.h.2            10.5 MiB       8 of 28 ops          49.4 MiB
+# transformer.h.3            9.5 MiB        3 of 16 ops          58.1 MiB
+# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops           60.8 MiB
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 

@@ -5,19 +5,19 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    51.1 MiB  (53598276 bytes)
-# peak      51.1 MiB  (53571720 bytes; model.py: 102.2 MiB), in backward of transformer.ln_f..lm_head
+# budget    51.0 MiB  (53467204 bytes)
+# peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of transformer.ln_f..lm_head
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +9.2 % of the step; no schedule within this budget is below +8.9 %
-# seal      v1-1b2463529e41-f1f48b7c0c62
+# seal      v1-1b2463529e41-b8bba4b7fe44
 #
 # block                      forward keeps  backward runs again            peak there
-# transformer                257.0 KiB      -                              10.3 MiB
-# transformer.h.0            10.5 MiB       8 of 28 ops, 4 of transformer  29.1 MiB
-# transformer.h.1            5.5 MiB        4 of 16 ops                    37.8 MiB
-# transformer.h.2            6.5 MiB        9 of 28 ops                    44.6 MiB
-# transformer.h.3            8.5 MiB        6 of 16 ops                    48.3 MiB
-# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops                     51.1 MiB
+# transformer                257.0 KiB      -                              10.0 MiB
+# transformer.h.0            10.5 MiB       8 of 28 ops, 4 of transformer  28.8 MiB
+# transformer.h.1            5.5 MiB        4 of 16 ops                    37.6 MiB
+# transformer.h.2            6.5 MiB        9 of 28 ops                    44.4 MiB
+# transformer.h.3            8.5 MiB        6 of 16 ops                    48.1 MiB
+# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops                     50.8 MiB
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 

@@ -5,10 +5,10 @@
 # source    model.py  sha256:c9ae322858ab6da0
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    120.5 MiB  (126399205 bytes)
+# budget    121.8 MiB  (127671898 bytes)
 # peak      120.1 MiB  (125887448 bytes; model.py: 202.9 MiB), in backward of up3.conv.double_conv
 # overhead  +14.7 % of the step; no schedule within this budget is below +12.8 %
-# seal      v1-d98a36b60edb-346cc28b1f77
+# seal      v1-d98a36b60edb-3eaa8c63d8e0
 #
 # block                 forward keeps  backward runs again   peak there
 # inc.double_conv       128 B          4 of 8 ops            54.3 MiB

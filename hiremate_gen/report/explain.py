@@ -38,16 +38,18 @@ def _saved_tables(subject: Subject, saved: list[str], later: tuple[Moment, ...])
     for moment in reversed(later):
         readers.update(dict.fromkeys(subject.graph.reads[moment.op], moment))
     groups: dict[tuple[tuple[str, ...], ...], list[int]] = {}
-    sizes: dict[int, int] = {}
-    for number in range(len(subject.chain.blocks)):
+    sizes: dict[int, tuple[int, int]] = {}
+    for number, block in enumerate(subject.chain.blocks):
         mine = [r for r in saved if subject.home(r) == number]
         rows = tuple(_saved_row(subject, number, root, readers.get(root)) for root in mine)
-        sizes[number] = sum(subject.graph.bytes(r) for r in mine)
+        handed = sum(subject.graph.bytes(r) for r in mine if r == block.output)
+        sizes[number] = sum(map(subject.graph.bytes, mine)) - handed, handed
         if rows:
             groups.setdefault(rows, []).append(number)
     for rows, numbers in groups.items():
-        each = " each" if len(numbers) > 1 else ""
-        title = f"{', '.join(map(subject.block, numbers))}: {show_bytes(sizes[numbers[0]])}{each}"
+        kept, handed = sizes[numbers[0]]
+        title = f"{', '.join(map(subject.block, numbers))}: {show_bytes(kept)}{' each' * (len(numbers) > 1)}"
+        title += f", and {show_bytes(handed)} handed on" if handed else ""
         yield Table(title, _COLUMNS, rows, frozenset({0}))
 
 
