@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from command import ROOT, command
@@ -20,6 +21,7 @@ from hiremate_gen.cli import main
 from hiremate_gen.config import Options
 from hiremate_gen.errors import UnsupportedError
 from hiremate_gen.output import FIRST_LINE
+from hiremate_gen.targets import KEYS
 
 CONFIG = """
 [tool.hiremate-gen]
@@ -167,6 +169,13 @@ def test_mistakes(old: str, new: str, words: str, asked: list[Options]) -> None:
 def test_what_goes_with_one_target(flag: str, asked: list[Options]) -> None:
     result = cli(flag, "load" if flag == "--dump" else "x.json")
     assert result.exit_code == 2 and "goes with one target" in result.stderr and not asked
+
+
+def test_every_flag_is_a_key_unless_it_is_for_one_run() -> None:
+    assert isinstance(main, click.Group)
+    flags = {p.name for p in main.commands["generate"].params if p.expose_value}
+    once = {"dump", "check", "diff", "explain", "sweep", "force", "show_traceback"}
+    assert flags == {key.option for key in KEYS.values()} | once
 
 
 def hooks() -> dict[str, dict[str, str]]:
