@@ -26,6 +26,7 @@ class Key:
     option: str
     kinds: tuple[type, ...] = (str,)
     path: bool = False
+    choices: tuple[str, ...] = ()  # empty: any string
     shared: bool = True  # may also stand in [tool.hiremate-gen] itself, for every target
 
 
@@ -124,6 +125,8 @@ def _value(key: str, value: Any, path: str, name: str) -> Any:
     if type(value) not in kinds or not strings:
         words = " or ".join(dict.fromkeys(_KINDS[kind] for kind in kinds))
         raise UsageError(f"`{key}` in {name} must be {words}", where=path)
+    if KEYS[key].choices and value not in KEYS[key].choices:
+        raise UsageError(f"`{key}` in {name} must be one of {', '.join(KEYS[key].choices)}", where=path)
     if key == "budget":
         try:
             parse_size(str(value))

@@ -21,7 +21,7 @@ from hiremate_gen.cli import main
 from hiremate_gen.config import Options
 from hiremate_gen.errors import UnsupportedError
 from hiremate_gen.output import FIRST_LINE
-from hiremate_gen.targets import KEYS
+from hiremate_gen.targets import KEYS, Key
 
 CONFIG = """
 [tool.hiremate-gen]
@@ -169,6 +169,12 @@ def test_mistakes(old: str, new: str, words: str, asked: list[Options]) -> None:
 def test_what_goes_with_one_target(flag: str, asked: list[Options]) -> None:
     result = cli(flag, "load" if flag == "--dump" else "x.json")
     assert result.exit_code == 2 and "goes with one target" in result.stderr and not asked
+
+
+def test_choices(asked: list[Options], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KEYS, "device", Key("device", choices=("cpu", "cuda")))
+    Path("pyproject.toml").write_text(CONFIG.replace("verify = false", 'device = "gpu"'))
+    assert "`device` in [tool.hiremate-gen] must be one of cpu, cuda" in cli().stderr and not asked
 
 
 def test_every_flag_is_a_key_unless_it_is_for_one_run() -> None:
