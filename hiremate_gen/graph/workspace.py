@@ -75,7 +75,7 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.dense, "dot _prelu_kernel"),
     (kinds.none, "new_zeros new_ones new_full zeros ones full zeros_like ones_like full_like empty_like arange"),
     (kinds.none, "bernoulli rand_like randn_like rand randn scalar_tensor polar complex view_as_real_copy copy"),
-    (kinds.none, "as_strided_scatter masked_scatter index_fill index_copy scatter_reduce diag_embed fill eye"),
+    (kinds.none, "as_strided_scatter masked_scatter index_fill index_copy scatter_reduce diag_embed fill zero eye"),
     (kinds.dense, "avg_pool3d max_pool3d_with_indices _adaptive_avg_pool3d adaptive_max_pool2d replication_pad2d"),
     (kinds.dense, "replication_pad1d replication_pad3d reflection_pad1d reflection_pad3d native_channel_shuffle"),
     (kinds.dense, "addr logcumsumexp cummax cummin std_mean glu glu_backward bucketize searchsorted linalg_cross"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 
 from hiremate_gen.errors import HiremateError, LoadError
@@ -65,7 +64,7 @@ def shown(file: str, source: SourceFile, where: Place) -> str:
 
 def _not_found(name: str, spot: str) -> LoadError:
     package, _, rest = name.partition(".")
-    if rest and package in sys.modules:
+    if rest:  # without the package itself, the error would name that
         return LoadError(f"cannot import {name}: there is no such module in {package}", where=spot)
     hint = f"install it into this environment (pip install {package}), or put {package}.py next to the file"
     return LoadError(f"cannot import {name}: it is neither installed nor next to the file", where=spot, hint=hint)

@@ -213,6 +213,7 @@ def seldom() -> Iterator[Case]:
     yield case("_cdist_forward.default", floats(8, 16, 32), floats(8, 16, 32), 1.0, None)
     yield case("as_strided_scatter.default", y, y[0], [64, 128], [128, 1], 0)
     yield case("fill.Scalar", y, 1.0)
+    yield case("zero.default", y)
     yield case("masked_scatter.default", y, y > 1, y)
     yield case("index_copy.default", y, 1, torch.arange(3), y[:, :3].contiguous())
     yield case("scatter_reduce.two", y, 1, first, y, "sum")
@@ -241,18 +242,50 @@ def bags() -> Iterator[Case]:
         yield case("_embedding_bag_backward.default", *with_starts)
 
 
+# Channels, width, kernel, filters a channel, stride.
+DEPTHWISE = (
+    (64, 28, 3, 1, 1),
+    (64, 28, 3, 1, 2),
+    (64, 28, 5, 1, 1),
+    (64, 28, 7, 1, 1),
+    (40, 28, 7, 1, 1),
+    (32, 28, 7, 2, 1),
+)
+SMALL_DEPTHWISE = ((256, 2, 7, 1, 1), (256, 2, 3, 1, 1), (64, 1, 5, 1, 1))
+
+
+def depthwise(shapes: tuple[tuple[int, ...], ...]) -> Iterator[Case]:
+    """Each channel on its own: small kernels, large ones as in ConvNeXt."""
+    for last in (False, True):
+        for channels, wide, tap, many, stride in shapes:
+            x, w = floats(8, channels, wide, wide), floats(channels * many, 1, tap, tap)
+            x = x.contiguous(memory_format=torch.channels_last) if last else x
+            shape = ([stride] * 2, [tap // 2] * 2, [1, 1], False, [0, 0], channels)
+            yield case("convolution.default", x, w, None, *shape)
+            y = torch.ops.aten.convolution.default(x, w, None, *shape)
+            bias = [channels * many]
+            yield case("convolution_backward.default", torch.rand_like(y), x, w, bias, *shape, [True] * 3)
+
+
 def exact() -> list[Case]:
     """Cases whose estimate must be tight."""
     found = [*pointwise(torch.float32), *rows(torch.float32), *moves(torch.float32), *products(torch.float32)]
     found += [*images(False), *images(True), *attention(torch.float32), *complexes()]
-    found += [*volumes(), *seldom(), *bags()]
+    found += [*volumes(), *seldom(), *bags(), *depthwise(DEPTHWISE)]
     return [*found, *products(torch.float64)]
 
 
 def bounded() -> list[Case]:
     """Cases whose estimate must only be an upper bound."""
     half = torch.bfloat16
-    found = [*pointwise(half), *rows(half), *moves(half), *products(half), *attention(half)]
+    found = [
+        *depthwise(SMALL_DEPTHWISE),
+        *pointwise(half),
+        *rows(half),
+        *moves(half),
+        *products(half),
+        *attention(half),
+    ]
     z, x = torch.complex(floats(8, 64, 64), floats(8, 64, 64)), floats(8, 64, 64)
     for dims in ([1], [2], [1, 2]):
         found += [case("_fft_c2c.default", z, dims, 0, True), case("_fft_r2c.default", x, dims, 0, True)]
