@@ -15,6 +15,8 @@ from hiremate_gen.solve.ladder import Ladder
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.options import Option, options
 
+REBUILT = 1_000_000  # steps of the schedules that are taken from the DP's table
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -46,4 +48,4 @@ def _chain_schedules(net: Net, cut: Cuts, chain: Chain, effort: Effort) -> list[
             known[block.twin] = options(blocks[k], effort)
     per_block = tuple(known[b.twin] for b in chain.blocks)
     top = profile(net, ()).peak - net.base
-    return list(schedules(table(net, cut, blocks, per_block, top), 400))
+    return list(schedules(table(net, cut, blocks, per_block, top), max(min(REBUILT // net.n_ops, 400), 50)))
