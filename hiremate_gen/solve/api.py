@@ -27,7 +27,7 @@ def minimum(graph: Graph, chain: Chain, *, time_limit_s: float = 60, jobs: int =
     from hiremate_gen.solve.search import search
 
     found = search(graph, chain, time_limit_s, jobs)
-    point = found.ladder.frontier.points[0]
+    point = found.ladder.least
     status = f"smallest peak found{found.effort.remark}"
     return to_plan(chain, found.net, found.names, point.codes, "hiremate" if point.codes else "none", status)
 

@@ -14,7 +14,9 @@ from hiremate_gen.solve.net import Codes, Net
 from hiremate_gen.solve.options import Option, describe
 
 LEVELS = 1500
-WORK = 800_000  # pairs of segments to look at: what a checkpoint spans is limited in chains of more than a hundred blocks
+WORK = (
+    800_000  # pairs of segments to look at: what a checkpoint spans is limited in chains of more than a hundred blocks
+)
 SPAN = 12  # blocks that a checkpoint may span in any chain
 Cell = tuple[npt.NDArray[np.float64], npt.NDArray[np.int16]]  # seconds and choice, by level
 
