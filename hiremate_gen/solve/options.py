@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hiremate_gen.solve.blocks import Local
 from hiremate_gen.solve.bound import lower_bound
@@ -15,6 +15,7 @@ from hiremate_gen.solve.polish import polish
 
 SAVED, PEAKS = 12, 4  # budgets tried for saved bytes and for the peak
 MOST = 40
+MILPS, LEAST = 96, 2  # for all kinds of blocks together, and for each at least
 ROOM = 0.002  # of a block's time: a gap to the lower bound that is not worth a MILP
 
 
@@ -80,19 +81,24 @@ def _again(net: Net, wanted: set[int]) -> float:
     return time_s
 
 
-def options(block: Local, effort: Effort) -> tuple[Option, ...]:
-    """Options of a block: the best that greedy and MILP find for pairs of budgets on saved bytes and peak."""
+def options(block: Local, effort: Effort, kinds: int) -> tuple[Option, ...]:
+    """Options of a block: the best that greedy and MILP find for pairs of budgets on saved bytes and peak.
+
+    The more kinds of blocks there are, the fewer MILPs each gets.
+    """
     found: dict[Codes, Option] = {(): describe(block, ())}
     nets: dict[Task, Net] = {}
-    for net, limit in _budgets(block):
-        codes = shrink(net, (), limit)
+    for net, most in _budgets(block):
+        codes = shrink(net, (), most)
         if codes is not None:
-            codes = polish(net, codes, limit, 6)
+            codes = polish(net, codes, most, 6)
             found.setdefault(codes, describe(block, codes))
         known = net.time(codes) if codes is not None else 2 * sum(net.time_s)
         if known > 0:
-            nets[Task(limit, known, lower_bound(net, limit, moments=3))] = net
-    chosen = choose(list(nets), tier(build(block.net)), ROOM * sum(block.net.time_s))
+            nets[Task(most, known, lower_bound(net, most, moments=3))] = net
+    limit = tier(build(block.net))
+    limit = replace(limit, budgets=min(limit.budgets, max(MILPS // kinds, LEAST)))
+    chosen = choose(list(nets), limit, ROOM * sum(block.net.time_s))
     for answer in optimise_all([(build(nets[task]), task) for task in chosen], effort):
         if answer.codes is not None:
             found.setdefault(answer.codes, describe(block, answer.codes))

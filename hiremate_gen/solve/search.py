@@ -45,7 +45,7 @@ def _chain_schedules(net: Net, cut: Cuts, chain: Chain, effort: Effort) -> list[
     known: dict[int, tuple[Option, ...]] = {}
     for k, block in enumerate(chain.blocks):
         if block.twin not in known:
-            known[block.twin] = options(blocks[k], effort)
+            known[block.twin] = options(blocks[k], effort, len({b.twin for b in chain.blocks}))
     per_block = tuple(known[b.twin] for b in chain.blocks)
     top = profile(net, ()).peak - net.base
     return list(schedules(table(net, cut, blocks, per_block, top), max(min(REBUILT // net.n_ops, 400), 50)))
