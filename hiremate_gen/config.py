@@ -13,6 +13,15 @@ TIME_LIMIT_S = 300.0
 Report = Callable[[str], None]  # takes one line on what is being done now
 
 
+def cache_folder() -> str | None:
+    """Where solved blocks are kept: `HIREMATE_GEN_CACHE`, or the user's folder for caches; None: nowhere."""
+    given = os.environ.get("HIREMATE_GEN_CACHE")
+    if given is not None:
+        return given or None
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(root, "hiremate-gen") if os.path.isabs(root) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """One run of the compiler.  `budget` is in bytes (int), or a fraction of eager's peak (float)."""
@@ -33,6 +42,7 @@ class Options:
     time_limit_s: float = TIME_LIMIT_S
     verify: bool = True
     force: bool = False
+    cache: bool = True  # keep solved blocks in `cache_folder()`
 
     @property
     def command(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiremate_gen import emit as emission
-from hiremate_gen.config import Options, ProfileOptions, Report
+from hiremate_gen.config import Options, ProfileOptions, Report, cache_folder
 from hiremate_gen.errors import HiremateError, InfeasibleError, InternalError, UnsupportedError, UsageError
 from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
@@ -223,7 +223,9 @@ def _plan(job: Job, reserve: int) -> Plan:
     if job.given is not None:
         return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
     try:
-        return solve(job.graph, job.chain, budget, time_limit_s=job.options.time_limit_s, report=job.report)
+        cache = cache_folder() if job.options.cache else None
+        limit_s = job.options.time_limit_s
+        return solve(job.graph, job.chain, budget, time_limit_s=limit_s, cache=cache, report=job.report)
     except InfeasibleError as error:
         if not reserve:
             raise

@@ -9,27 +9,28 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from hiremate_gen.solve.bound import forward_root, gradients, room, single
+from hiremate_gen.solve.exact import Effort
 from hiremate_gen.solve.hush import hush, silence
 from hiremate_gen.solve.net import Codes, Net, profile
 
-MOST = 6  # moments
-SIZES = ((100, 400), (250, 60), (500, 10), (1200, 1))  # forward ops up to which so many nodes are searched
+# Forward ops up to which so many moments are taken, and so many nodes searched for each set of them.
+SIZES = ((100, 6, 400), (200, 4, 40), (800, 3, 1))
 MARGIN = 1e-6  # of the step's time: what the solver's tolerances may be worth
 
 
-def sharpen(net: Net, budget: int, known_s: float, least_s: float) -> float:
+def sharpen(net: Net, budget: int, known_s: float, least_s: float, effort: Effort) -> float:
     """Seconds of recomputation that every schedule within `budget` bytes has at least; `least_s` are proven and
     `known_s` are those of a schedule.
 
     Starts with the loss and the moment that says most by itself.  The solution, laid out as a schedule, shows at which
     moment it needs more than the budget: that one is added, and so on.
     """
-    nodes = next((nodes for most, nodes in SIZES if net.n_forward <= most), 0)
+    most, nodes = next((rest for size, *rest in SIZES if net.n_forward <= size), (0, 0))
     if not nodes or not any(forward_root(net, r) for r in range(len(net.size))):
         return least_s
     sums, found, alone = gradients(net), least_s, single(net, budget)
     moments = sorted({net.n_forward - 1, max(alone, key=lambda k: (alone[k], -k))})
-    while len(moments) <= MOST and found < known_s * (1 - 1e-6):
+    while len(moments) <= most and found < known_s * (1 - 1e-6) and not effort.over:
         problem = _problem(net, budget, moments, sums)
         bound_s, runs = _solve(net, problem, nodes)
         found = max(found, min(bound_s - MARGIN * sum(net.time_s), known_s))
