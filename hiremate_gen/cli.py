@@ -107,6 +107,8 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--time-limit", "time_limit_s", default=TIME_LIMIT_S, show_default=True, metavar="SECONDS",
               type=click.FloatRange(min=0, min_open=True), help="For the solver.")  # fmt: skip
 @click.option("--no-verify", "verify", flag_value=False, default=True, help="Do not run the result against eager.")
+@click.option("--no-cache", "cache", flag_value=False, default=True,
+              help="Solve every block anew; else what was solved is kept in $HIREMATE_GEN_CACHE.")  # fmt: skip
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it.")
 @click.pass_context
 def generate(ctx: click.Context, /, show_traceback: bool, **given: Any) -> None:

@@ -39,6 +39,16 @@ class Options:
     explain: bool = False
     sweep: bool = False
     report: str | None = None  # path of the page
+    cache: bool = True  # keep solved blocks in `cache_folder`
+
+    @property
+    def cache_folder(self) -> str | None:
+        """Where solved blocks are kept: `HIREMATE_GEN_CACHE`, or the user's folder for caches; None: nowhere."""
+        given = os.environ.get("HIREMATE_GEN_CACHE")
+        if not self.cache or given == "":
+            return None
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        return given or (os.path.join(root, "hiremate-gen") if os.path.isabs(root) else None)
 
     @property
     def command(self) -> str:

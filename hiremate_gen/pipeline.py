@@ -185,14 +185,16 @@ def _sweep(job: Job, reserve: int) -> tuple[reporting.Budget, ...]:
     They part the range in sixteenths: the solver halves it, so the plans share most of its work.
     """
     job.report("sweeping: the smallest budget")
-    graph, chain, limit_s = job.graph, job.chain, job.options.time_limit_s
+    graph, chain, options, limit_s = job.graph, job.chain, job.options, job.options.time_limit_s
     least = replay(graph, minimum(graph, chain, time_limit_s=limit_s)).peak_bytes
     rows = []
     for k in range(SWEPT + 1) if job.eager_peak_bytes > least else [SWEPT]:
         job.report(f"sweeping: budget {k + 1} of {SWEPT + 1}")
         budget = least + (job.eager_peak_bytes - least) * k // SWEPT
         try:
-            plan = solve(graph, chain, budget, strategy=job.options.strategy, time_limit_s=limit_s)
+            plan = solve(
+                graph, chain, budget, strategy=options.strategy, time_limit_s=limit_s, cache=options.cache_folder
+            )
         except InfeasibleError:
             continue  # another strategy than ours may have no plan so small
         run, bound_s = replay(graph, plan), plan.lower_bound_s
@@ -295,6 +297,7 @@ def _plan(job: Job, reserve: int) -> Plan:
             budget,
             strategy=job.options.strategy,
             time_limit_s=job.options.time_limit_s,
+            cache=job.options.cache_folder,
             report=job.report,
         )
     except InfeasibleError as error:

@@ -180,7 +180,7 @@ def test_choices(asked: list[Options], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_flag_is_a_key_unless_it_is_for_one_run() -> None:
     assert isinstance(main, click.Group)
     flags = {p.name for p in main.commands["generate"].params if p.expose_value}
-    once = {"dump", "check", "diff", "explain", "sweep", "force", "show_traceback"}
+    once = {"dump", "check", "diff", "explain", "sweep", "force", "cache", "show_traceback"}
     assert flags == {key.option for key in KEYS.values()} | once
 
 
