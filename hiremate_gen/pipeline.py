@@ -69,7 +69,6 @@ class Written:
 
     plan: Plan
     schedule: Schedule
-    contract: emission.Contract
     facts: emission.Facts
     text: str
     plan_json: str
@@ -171,7 +170,7 @@ def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...
         eager=keep_all(job.graph, job.chain),
         budget_bytes=job.budget_bytes(reserve),
         reserve_bytes=reserve,
-        name=emission.labels(source, job.graph, job.chain, written.schedule, written.contract),
+        name=emission.labels(source, job.graph, job.chain, written.schedule),
         device=f"{options.device}, torch {TORCH}, costs {options.costs}",
     )
     tables = reporting.explain(subject) if options.explain else ()
@@ -238,9 +237,8 @@ def _written(job: Job, reserve: int) -> Written:
         seal=seal.OPEN,
     )
     traced = job.traced
-    contract = emission.Contract(
-        traced.fixed, traced.elements, traced.digest, traced.result_source, traced.leaf_paths, traced.unindexed
-    )
+    returns = (traced.result_source, traced.leaf_paths)
+    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, *returns)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
     text = seal.close(text, job.options, TORCH, (job.loaded.source.sha256, *(d for _, d in job.imports)))
     plan_json = dump_plan(
@@ -251,7 +249,7 @@ def _written(job: Job, reserve: int) -> Written:
         way=traced.way,
         sha256=job.loaded.source.sha256,
     )
-    return Written(plan, calls, contract, facts, text, plan_json)
+    return Written(plan, calls, facts, text, plan_json)
 
 
 def profile(options: ProfileOptions, report: Report) -> str:

@@ -5,30 +5,39 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    51.0 MiB  (53467204 bytes)
-# peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of transformer.ln_f..lm_head
+# budget    51.1 MiB  (53598276 bytes)
+# peak      51.1 MiB  (53571720 bytes; model.py: 102.2 MiB), in backward of
+#           transformer.ln_f..lm_head
+#           there it makes grad_lm_head (grad of loss = F.cross_entropy()
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +9.2 % of the step; no schedule within this budget is below +8.9 %
-# seal      v1-1b2463529e41-b8bba4b7fe44
 #
-# block                      forward keeps  backward runs again            peak there
-# transformer                257.0 KiB      -                              10.0 MiB
-# transformer.h.0            10.5 MiB       8 of 28 ops, 4 of transformer  28.8 MiB
-# transformer.h.1            5.5 MiB        4 of 16 ops                    37.6 MiB
-# transformer.h.2            6.5 MiB        9 of 28 ops                    44.4 MiB
-# transformer.h.3            8.5 MiB        6 of 16 ops                    48.1 MiB
-# transformer.ln_f..lm_head  8.0 MiB        1 of 4 ops                     50.8 MiB
+# block                      count  forward keeps  peak there  backward runs again
+# transformer                1      257.0 KiB      10.3 MiB    -
+# transformer.h.0            1      10.5 MiB       29.1 MiB    mlp_gelu, ln_2, att_bmm, att_mul,
+#                                                              att_masked_fill, att_softmax,
+#                                                              attn_attn_dropout, ln_1, 4 of 7 ops
+#                                                              of transformer
+# transformer.h.1            1      5.5 MiB        37.8 MiB    ln_2, mlp_c_fc, mlp_gelu, ln_1
+# transformer.h.2            1      6.5 MiB        44.6 MiB    ln_2, mlp_c_fc, mlp_gelu, att_bmm,
+#                                                              att_mul, att_masked_fill,
+#                                                              att_softmax, attn_attn_dropout, ln_1
+# transformer.h.3            1      8.5 MiB        48.3 MiB    mlp_gelu, attn_c_proj,
+#                                                              attn_resid_dropout, x_add, ln_2, ln_1
+# transformer.ln_f..lm_head  1      4.0 MiB        51.1 MiB    transformer_ln_f
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import torch
 import torch.nn as nn
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 
@@ -115,1361 +124,866 @@ class Block(nn.Module):
 
 
 aten = torch.ops.aten
+Tensors = dict[str, Tensor]
 
 
-# ---- block: transformer ----
+# ---- transformer: transformer ----
 
 
-def transformer_forward(idx, weights):
+def transformer_forward(idx: Tensor, w: Tensors) -> tuple[Tensor, Tensor, Tensor]:
     """Forward of transformer."""
     # pos = torch.arange(0, t, dtype=torch.long, device=idx.device)
-    pos = aten.arange.start(
-        0, 128, device=weights.lm_head_weight.device, dtype=torch.int64
-    )  # i64[128]
+    pos = torch.arange(0, 128, device=idx.device, dtype=torch.int64)  # i64[128]
     # tok_emb = self.transformer.wte(idx)
-    tok_emb = aten.embedding(weights.lm_head_weight, idx)  # f32[16, 128, 128]
+    tok_emb = F.embedding(idx, w["/lm_head.weight"])  # f32[16, 128, 128]
     # pos_emb = self.transformer.wpe(pos)
-    pos_emb = aten.embedding(weights.wpe_weight, pos)  # f32[128, 128]
+    pos_emb = F.embedding(pos, w["wpe.weight"])  # f32[128, 128]
     # x = self.transformer.drop(tok_emb + pos_emb)
-    x = tok_emb.add_(pos_emb)  # f32[16, 128, 128], in place of tok_emb
+    x_add = tok_emb.add_(pos_emb)  # f32[16, 128, 128]
     del tok_emb, pos_emb
-    out, drop_mask = aten.native_dropout(
-        x, 0.1, True
+    out, drop_mask = torch.native_dropout(
+        x_add, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del x
     return pos, drop_mask, out
 
 
-def transformer_recompute(pos, drop_mask, idx, weights):
-    """Part of the forward again of transformer."""
-    # tok_emb = self.transformer.wte(idx)
-    tok_emb = aten.embedding(weights.lm_head_weight, idx)  # f32[16, 128, 128]
-    # pos_emb = self.transformer.wpe(pos)
-    pos_emb = aten.embedding(weights.wpe_weight, pos)  # f32[128, 128]
-    # x = self.transformer.drop(tok_emb + pos_emb)
-    x = tok_emb.add_(pos_emb)  # f32[16, 128, 128], in place of tok_emb
+def transformer_recompute(
+    pos: Tensor, drop_mask: Tensor, idx: Tensor, w: Tensors
+) -> Tensor:
+    """Forward again of transformer."""
+    # recompute tok_emb = self.transformer.wte(idx)
+    tok_emb = F.embedding(idx, w["/lm_head.weight"])  # f32[16, 128, 128]
+    # recompute pos_emb = self.transformer.wpe(pos)
+    pos_emb = F.embedding(pos, w["wpe.weight"])  # f32[128, 128]
+    # recompute x = self.transformer.drop(tok_emb + pos_emb)
+    x_add = tok_emb.add_(pos_emb)  # f32[16, 128, 128]
     del tok_emb, pos_emb
     out = aten.native_dropout_backward(
-        x, drop_mask, 1.1111111111111112
+        x_add, drop_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
-    del x
     return out
 
 
-def transformer_backward(taken, idx):
-    """Gradients of transformer."""
-    grad_out, drop_mask, pos = taken
-    taken.clear()
+def transformer_backward(taken: list[Tensor], idx: Tensor) -> Tensors:
+    """Backward of transformer."""
+    grad_out, drop_mask, pos = drain(taken)
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
-    grad_x = aten.native_dropout_backward(
+    grad_x_add = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del grad_out, drop_mask
-    grad_sum = aten.sum.dim_IntList(grad_x, [0], True)  # f32[1, 128, 128]
+    grad_pos_emb = grad_x_add.sum(0)  # f32[128, 128]
     # grad of pos_emb = self.transformer.wpe(pos)
     grad_wpe_weight = aten.embedding_dense_backward(
-        grad_sum.view([128, 128]), pos, 128, -1, False
+        grad_pos_emb, pos, 128, -1, False
     )  # f32[128, 128]
-    del grad_sum, pos
+    del grad_pos_emb, pos
     # grad of tok_emb = self.transformer.wte(idx)
-    grad_lm_head_weight_2 = aten.embedding_dense_backward(
-        grad_x, idx, 512, -1, False
+    grad_lm_head_weight = aten.embedding_dense_backward(
+        grad_x_add, idx, 512, -1, False
     )  # f32[512, 128]
-    del grad_x
-    return grad_wpe_weight, grad_lm_head_weight_2
+    return {"wpe.weight": grad_wpe_weight, "/lm_head.weight": grad_lm_head_weight}
 
 
-# ---- block: transformer.h.0 ----
+# ---- Block: transformer.h.0-3 ----
 
 
-def block_forward(taken, weights):
-    """Forward of Block."""
-    (x,) = taken
-    taken.clear()
+def block_attn_part1_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attn_part1 in Block."""
     # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = torch.addmm(
-        weights.attn_c_attn_bias, ln_1.view([2048, 128]), weights.attn_c_attn_weight.t()
-    )  # f32[2048, 384]
+    ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
+    # attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    attn_c_attn = F.linear(
+        ln_1, w["attn.c_attn.weight"], w["attn.c_attn.bias"]
+    )  # f32[16, 128, 384]
     del ln_1
-    # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    clone = aten.clone(
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    clone_2 = aten.clone(
-        attn_c_attn_view_split_2.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .transpose(-2, -1),
-        memory_format=torch.contiguous_format,
+    # attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    q, k, v = attn_c_attn.split(128, 2)
+    q_copy = q.view(16, 128, 4, 32).transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
+    k_copy = (
+        k.view(16, 128, 4, 32).transpose(1, 2).transpose(-2, -1).contiguous()
     )  # f32[16, 4, 32, 128]
-    bmm = torch.bmm(
-        clone.view([64, 128, 32]), clone_2.view([64, 32, 128])
-    )  # f32[64, 128, 128]
-    att = bmm.view([16, 4, 128, 128]) * 0.17677669529663687  # f32[16, 4, 128, 128]
-    del bmm
-    # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    eq = aten.eq.Scalar(weights.attn_mask, 0)  # bool[1, 1, 128, 128]
-    att_2 = att.masked_fill_(eq, float("-inf"))  # f32[16, 4, 128, 128], in place of att
-    del att
-    # att = F.softmax(att, dim=-1)
-    softmax = aten._softmax(att_2, -1, False)  # f32[16, 4, 128, 128]
-    del att_2
-    # att = self.attn_dropout(att)
-    attn_attn_dropout, attn_attn_dropout_mask = aten.native_dropout(
-        softmax, 0.1, True
+    att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
+    att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
+    del att_bmm
+    # attn: att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    att_eq = w["attn.mask"] == 0  # bool[1, 1, 128, 128]
+    att_masked_fill = att_mul.masked_fill_(
+        att_eq, float("-inf")
+    )  # f32[16, 4, 128, 128]
+    del att_mul
+    # attn: att = F.softmax(att, dim=-1)
+    att_softmax = torch.softmax(att_masked_fill, -1)  # f32[16, 4, 128, 128]
+    del att_masked_fill
+    # attn: att = self.attn_dropout(att)
+    attn_attn_dropout, attn_attn_dropout_mask = torch.native_dropout(
+        att_softmax, 0.1, True
     )  # f32[16, 4, 128, 128], bool[16, 4, 128, 128]
-    del softmax
-    # y = att @ v
-    clone_3 = aten.clone(
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    del (
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-    )
-    bmm_2 = torch.bmm(
-        attn_attn_dropout.view([64, 128, 128]), clone_3.view([64, 128, 32])
-    )  # f32[64, 128, 32]
-    del attn_attn_dropout
-    # y = y.transpose(1, 2).contiguous().view(B, T, C)
-    clone_4 = aten.clone(
-        bmm_2.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del bmm_2
-    # return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = torch.addmm(
-        weights.attn_c_proj_bias,
-        clone_4.view([2048, 128]),
-        weights.attn_c_proj_weight.t(),
-    )  # f32[2048, 128]
-    attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
-        attn_c_proj_view, 0.1, True
+    del att_softmax
+    # attn: y = att @ v
+    v_copy = v.view(16, 128, 4, 32).transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
+    del attn_c_attn, q, k, v
+    y = attn_attn_dropout @ v_copy  # f32[16, 4, 128, 32]
+    return y, [q_copy, k_copy, att_eq, attn_attn_dropout_mask, v_copy]
+
+
+def block_attn_part2_forward(
+    taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attn_part2 in Block."""
+    y, x = drain(taken)
+    # attn: y = y.transpose(1, 2).contiguous().view(B, T, C)
+    y_copy = y.transpose(1, 2).contiguous().view(2048, 128)  # f32[2048, 128]
+    del y
+    # attn: return self.resid_dropout(self.c_proj(y))
+    attn_c_proj = F.linear(y_copy, w["attn.c_proj.weight"], w["attn.c_proj.bias"])
+    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
+    attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
+        attn_c_proj, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj, attn_c_proj_view
-    # x = x + self.attn(self.ln_1(x))
-    x_2 = x.add_(attn_resid_dropout)  # f32[16, 128, 128], in place of x
-    del x, attn_resid_dropout
-    # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # x = self.c_fc(x)
-    mlp_c_fc = torch.addmm(
-        weights.mlp_c_fc_bias, ln_2.view([2048, 128]), weights.mlp_c_fc_weight.t()
-    )  # f32[2048, 512]
-    del ln_2
-    # x = self.gelu(x)
-    x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    # x = self.c_proj(x)
-    mlp_c_proj = torch.addmm(
-        weights.mlp_c_proj_bias, x_4.view([2048, 512]), weights.mlp_c_proj_weight.t()
-    )  # f32[2048, 128]
-    del x_4
-    # return self.dropout(x)
-    x_5 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout, mlp_dropout_mask = aten.native_dropout(
-        x_5, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_5
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout.add_(x_2)  # f32[16, 128, 128], in place of mlp_dropout
-    del mlp_dropout
-    return (
-        clone,
-        clone_2,
-        eq,
-        attn_attn_dropout_mask,
-        clone_3,
-        clone_4,
-        attn_resid_dropout_mask,
-        x_2,
-        mlp_c_fc,
-        mlp_dropout_mask,
-        out,
-    )
-
-
-def block_forward_3(x, weights):
-    """Forward of Block."""
-    # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = torch.addmm(
-        weights.attn_c_attn_bias, ln_1.view([2048, 128]), weights.attn_c_attn_weight.t()
-    )  # f32[2048, 384]
-    del ln_1
-    # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    clone = aten.clone(
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    clone_2 = aten.clone(
-        attn_c_attn_view_split_2.view([16, 128, 4, 32])
-        .transpose(1, 2)
-        .transpose(-2, -1),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 32, 128]
-    bmm = torch.bmm(
-        clone.view([64, 128, 32]), clone_2.view([64, 32, 128])
-    )  # f32[64, 128, 128]
-    att = bmm.view([16, 4, 128, 128]) * 0.17677669529663687  # f32[16, 4, 128, 128]
-    del bmm
-    # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    eq = aten.eq.Scalar(weights.attn_mask, 0)  # bool[1, 1, 128, 128]
-    att_2 = att.masked_fill_(eq, float("-inf"))  # f32[16, 4, 128, 128], in place of att
-    del att
-    # att = F.softmax(att, dim=-1)
-    softmax = aten._softmax(att_2, -1, False)  # f32[16, 4, 128, 128]
-    del att_2
-    # att = self.attn_dropout(att)
-    attn_attn_dropout, attn_attn_dropout_mask = aten.native_dropout(
-        softmax, 0.1, True
-    )  # f32[16, 4, 128, 128], bool[16, 4, 128, 128]
-    del softmax
-    # y = att @ v
-    clone_3 = aten.clone(
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    del (
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-    )
-    bmm_2 = torch.bmm(
-        attn_attn_dropout.view([64, 128, 128]), clone_3.view([64, 128, 32])
-    )  # f32[64, 128, 32]
-    del attn_attn_dropout
-    # y = y.transpose(1, 2).contiguous().view(B, T, C)
-    clone_4 = aten.clone(
-        bmm_2.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del bmm_2
-    # return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = torch.addmm(
-        weights.attn_c_proj_bias,
-        clone_4.view([2048, 128]),
-        weights.attn_c_proj_weight.t(),
-    )  # f32[2048, 128]
-    attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
-        attn_c_proj_view, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj, attn_c_proj_view
-    # x = x + self.attn(self.ln_1(x))
-    x_2 = attn_resid_dropout.add_(
-        x
-    )  # f32[16, 128, 128], in place of attn_resid_dropout
-    del attn_resid_dropout
-    # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # x = self.c_fc(x)
-    mlp_c_fc = torch.addmm(
-        weights.mlp_c_fc_bias, ln_2.view([2048, 128]), weights.mlp_c_fc_weight.t()
-    )  # f32[2048, 512]
-    del ln_2
-    # x = self.gelu(x)
-    x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    del mlp_c_fc
-    # x = self.c_proj(x)
-    mlp_c_proj = torch.addmm(
-        weights.mlp_c_proj_bias, x_4.view([2048, 512]), weights.mlp_c_proj_weight.t()
-    )  # f32[2048, 128]
-    del x_4
-    # return self.dropout(x)
-    x_5 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout, mlp_dropout_mask = aten.native_dropout(
-        x_5, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_5
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout.add_(x_2)  # f32[16, 128, 128], in place of mlp_dropout
-    del mlp_dropout
-    return (
-        clone,
-        clone_2,
-        eq,
-        attn_attn_dropout_mask,
-        clone_3,
-        clone_4,
-        attn_resid_dropout_mask,
-        x_2,
-        mlp_dropout_mask,
-        out,
-    )
-
-
-def block_backward(taken, weights):
-    """Gradients of Block."""
-    (
-        grad_out,
-        mlp_dropout_mask,
-        mlp_c_fc,
-        x_2,
-        attn_resid_dropout_mask,
-        clone_4,
-        clone,
-        clone_2,
-        eq,
-        attn_attn_dropout_mask,
-        clone_3,
-        x,
-    ) = taken
-    taken.clear()
-    # grad of return self.dropout(x)
-    grad_x_5 = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of x = self.c_proj(x)
-    grad_x_5_view = grad_x_5.view([2048, 128])
-    grad_x_4_view = torch.mm(grad_x_5_view, weights.mlp_c_proj_weight)  # f32[2048, 512]
-    # x = self.gelu(x)
-    x_3 = mlp_c_fc.view([16, 128, 512])
-    x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
-    # grad of x = self.c_proj(x)
-    grad_mlp_c_proj_weight = torch.mm(
-        grad_x_5_view.t(), x_4.view([2048, 512])
-    )  # f32[128, 512]
-    del x_4
-    grad_sum = aten.sum.dim_IntList(grad_x_5_view, [0], True)  # f32[1, 128]
-    del grad_x_5, grad_x_5_view
-    # grad of x = self.gelu(x)
-    grad_x_3 = aten.gelu_backward(
-        grad_x_4_view.view([16, 128, 512]), x_3
-    )  # f32[16, 128, 512]
-    del grad_x_4_view, mlp_c_fc, x_3
-    # grad of x = self.c_fc(x)
-    grad_x_3_view = grad_x_3.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_3_view, weights.mlp_c_fc_weight)  # f32[2048, 128]
-    # return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # grad of x = self.c_fc(x)
-    grad_mlp_c_fc_weight = torch.mm(
-        grad_x_3_view.t(), ln_2.view([2048, 128])
-    )  # f32[512, 128]
-    del ln_2
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_3_view, [0], True)  # f32[1, 512]
-    del grad_x_3, grad_x_3_view
-    # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2_view.view([16, 128, 128]),
-        x_2,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        weights.ln_2_weight,
-        weights.ln_2_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
-    grad_x_2_2 = grad_out.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_2
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_2_2, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_resid_dropout_mask
-    grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_clone_4_view = torch.mm(
-        grad_attn_c_proj_view_view, weights.attn_c_proj_weight
-    )  # f32[2048, 128]
-    grad_attn_c_proj_weight = torch.mm(
-        grad_attn_c_proj_view_view.t(), clone_4.view([2048, 128])
-    )  # f32[128, 128]
-    del clone_4
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # grad of y = att @ v
-    grad_clone = aten.clone(
-        grad_clone_4_view.view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    del grad_clone_4_view
-    # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    clone_unsafe_view = clone.view([64, 128, 32])
-    clone_2_unsafe_view = clone_2.view([64, 32, 128])
-    bmm = torch.bmm(
-        clone_unsafe_view, clone_2_unsafe_view
-    )  # f32[64, 128, 128], recompute
-    att = (
-        bmm.view([16, 4, 128, 128]) * 0.17677669529663687
-    )  # f32[16, 4, 128, 128], recompute
-    del bmm
-    # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    att_2 = att.masked_fill_(
-        eq, float("-inf")
-    )  # f32[16, 4, 128, 128], recompute, in place of att
-    del att
-    # att = F.softmax(att, dim=-1)
-    softmax = aten._softmax(att_2, -1, False)  # f32[16, 4, 128, 128], recompute
-    del att_2
-    # att = self.attn_dropout(att)
-    attn_attn_dropout = aten.native_dropout_backward(
-        softmax, attn_attn_dropout_mask, 1.1111111111111112
-    )  # f32[16, 4, 128, 128], recompute
-    # grad of y = att @ v
-    grad_clone_unsafe_view = grad_clone.view([64, 128, 32])
-    grad_clone_3_unsafe_view = torch.bmm(
-        attn_attn_dropout.view([64, 128, 128]).transpose(1, 2), grad_clone_unsafe_view
-    )  # f32[64, 128, 32]
-    del attn_attn_dropout
-    grad_attn_attn_dropout_view = torch.bmm(
-        grad_clone_unsafe_view, clone_3.view([64, 128, 32]).transpose(1, 2)
-    )  # f32[64, 128, 128]
-    del grad_clone, grad_clone_unsafe_view, clone_3
-    # grad of att = self.attn_dropout(att)
-    grad_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout_view.view([16, 4, 128, 128]),
-        attn_attn_dropout_mask,
-        1.1111111111111112,
-    )  # f32[16, 4, 128, 128]
-    del grad_attn_attn_dropout_view, attn_attn_dropout_mask
-    # grad of att = F.softmax(att, dim=-1)
-    grad_att_2 = aten._softmax_backward_data(
-        grad_softmax, softmax, -1, torch.float32
-    )  # f32[16, 4, 128, 128]
-    del grad_softmax, softmax
-    # grad of att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    grad_att = grad_att_2.masked_fill_(
-        eq, 0
-    )  # f32[16, 4, 128, 128], in place of grad_att_2
-    del grad_att_2, eq
-    # grad of att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    grad_bmm_view = grad_att.mul_(
-        0.17677669529663687
-    )  # f32[16, 4, 128, 128], in place of grad_att
-    del grad_att
-    grad_bmm_view_view = grad_bmm_view.view([64, 128, 128])
-    grad_clone_2_unsafe_view = torch.bmm(
-        clone_unsafe_view.transpose(1, 2), grad_bmm_view_view
-    )  # f32[64, 32, 128]
-    del clone, clone_unsafe_view
-    grad_clone_unsafe_view_2 = torch.bmm(
-        grad_bmm_view_view, clone_2_unsafe_view.transpose(1, 2)
-    )  # f32[64, 128, 32]
-    del grad_bmm_view, grad_bmm_view_view, clone_2, clone_2_unsafe_view
-    # grad of v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-    grad_clone_2 = aten.clone(
-        grad_clone_3_unsafe_view.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del grad_clone_3_unsafe_view
-    # grad of q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-    grad_clone_3 = aten.clone(
-        grad_clone_unsafe_view_2.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del grad_clone_unsafe_view_2
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
-        [
-            grad_clone_3.view([16, 128, 128]),
-            grad_clone_2_unsafe_view.view([16, 4, 32, 128])
-            .transpose(-2, -1)
-            .transpose(1, 2)
-            .view([16, 128, 128]),
-            grad_clone_2.view([16, 128, 128]),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(
-        grad_cat_view, weights.attn_c_attn_weight
-    )  # f32[2048, 128]
-    # x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_attn_c_attn_weight = torch.mm(
-        grad_cat_view.t(), ln_1.view([2048, 128])
-    )  # f32[384, 128]
-    del ln_1
-    grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
-    del grad_cat, grad_cat_view
-    # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_4, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1_view.view([16, 128, 128]),
-        x,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        weights.ln_1_weight,
-        weights.ln_1_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_2_2.add_(grad_x_4)  # f32[16, 128, 128], in place of grad_x_2_2
-    del grad_x_2_2, grad_x_4
-    return (
-        grad_x,
-        grad_ln_1_weight,
-        grad_ln_1_bias,
-        grad_attn_c_attn_weight,
-        grad_sum_4.view([384]),
-        grad_attn_c_proj_weight,
-        grad_sum_3.view([128]),
-        grad_ln_2_weight,
-        grad_ln_2_bias,
-        grad_mlp_c_fc_weight,
-        grad_sum_2.view([512]),
-        grad_mlp_c_proj_weight,
-        grad_sum.view([128]),
-    )
-
-
-def block_backward_3(taken, weights):
-    """Gradients of Block."""
-    (
-        grad_out,
-        mlp_dropout_mask,
-        x_2,
-        attn_resid_dropout_mask,
-        clone_4,
-        clone,
-        clone_2,
-        eq,
-        attn_attn_dropout_mask,
-        clone_3,
-        x,
-    ) = taken
-    taken.clear()
-    # grad of return self.dropout(x)
-    grad_x_5 = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of x = self.c_proj(x)
-    grad_x_5_view = grad_x_5.view([2048, 128])
-    grad_x_4_view = torch.mm(grad_x_5_view, weights.mlp_c_proj_weight)  # f32[2048, 512]
-    # return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # x = self.c_fc(x)
-    ln_2_view = ln_2.view([2048, 128])
-    mlp_c_fc = torch.addmm(
-        weights.mlp_c_fc_bias, ln_2_view, weights.mlp_c_fc_weight.t()
-    )  # f32[2048, 512], recompute
-    # x = self.gelu(x)
-    x_3 = mlp_c_fc.view([16, 128, 512])
-    x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
-    # grad of x = self.c_proj(x)
-    grad_mlp_c_proj_weight = torch.mm(
-        grad_x_5_view.t(), x_4.view([2048, 512])
-    )  # f32[128, 512]
-    del x_4
-    grad_sum = aten.sum.dim_IntList(grad_x_5_view, [0], True)  # f32[1, 128]
-    del grad_x_5, grad_x_5_view
-    # grad of x = self.gelu(x)
-    grad_x_3 = aten.gelu_backward(
-        grad_x_4_view.view([16, 128, 512]), x_3
-    )  # f32[16, 128, 512]
-    del grad_x_4_view, mlp_c_fc, x_3
-    # grad of x = self.c_fc(x)
-    grad_x_3_view = grad_x_3.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_3_view, weights.mlp_c_fc_weight)  # f32[2048, 128]
-    grad_mlp_c_fc_weight = torch.mm(grad_x_3_view.t(), ln_2_view)  # f32[512, 128]
-    del ln_2, ln_2_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_3_view, [0], True)  # f32[1, 512]
-    del grad_x_3, grad_x_3_view
-    # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2_view.view([16, 128, 128]),
-        x_2,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        weights.ln_2_weight,
-        weights.ln_2_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
-    grad_x_2_2 = grad_out.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_2
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_2_2, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_resid_dropout_mask
-    grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_clone_4_view = torch.mm(
-        grad_attn_c_proj_view_view, weights.attn_c_proj_weight
-    )  # f32[2048, 128]
-    grad_attn_c_proj_weight = torch.mm(
-        grad_attn_c_proj_view_view.t(), clone_4.view([2048, 128])
-    )  # f32[128, 128]
-    del clone_4
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # grad of y = att @ v
-    grad_clone = aten.clone(
-        grad_clone_4_view.view([16, 128, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 4, 128, 32]
-    del grad_clone_4_view
-    # att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    clone_unsafe_view = clone.view([64, 128, 32])
-    clone_2_unsafe_view = clone_2.view([64, 32, 128])
-    bmm = torch.bmm(
-        clone_unsafe_view, clone_2_unsafe_view
-    )  # f32[64, 128, 128], recompute
-    att = (
-        bmm.view([16, 4, 128, 128]) * 0.17677669529663687
-    )  # f32[16, 4, 128, 128], recompute
-    del bmm
-    # att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    att_2 = att.masked_fill_(
-        eq, float("-inf")
-    )  # f32[16, 4, 128, 128], recompute, in place of att
-    del att
-    # att = F.softmax(att, dim=-1)
-    softmax = aten._softmax(att_2, -1, False)  # f32[16, 4, 128, 128], recompute
-    del att_2
-    # att = self.attn_dropout(att)
-    attn_attn_dropout = aten.native_dropout_backward(
-        softmax, attn_attn_dropout_mask, 1.1111111111111112
-    )  # f32[16, 4, 128, 128], recompute
-    # grad of y = att @ v
-    grad_clone_unsafe_view = grad_clone.view([64, 128, 32])
-    grad_clone_3_unsafe_view = torch.bmm(
-        attn_attn_dropout.view([64, 128, 128]).transpose(1, 2), grad_clone_unsafe_view
-    )  # f32[64, 128, 32]
-    del attn_attn_dropout
-    grad_attn_attn_dropout_view = torch.bmm(
-        grad_clone_unsafe_view, clone_3.view([64, 128, 32]).transpose(1, 2)
-    )  # f32[64, 128, 128]
-    del grad_clone, grad_clone_unsafe_view, clone_3
-    # grad of att = self.attn_dropout(att)
-    grad_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout_view.view([16, 4, 128, 128]),
-        attn_attn_dropout_mask,
-        1.1111111111111112,
-    )  # f32[16, 4, 128, 128]
-    del grad_attn_attn_dropout_view, attn_attn_dropout_mask
-    # grad of att = F.softmax(att, dim=-1)
-    grad_att_2 = aten._softmax_backward_data(
-        grad_softmax, softmax, -1, torch.float32
-    )  # f32[16, 4, 128, 128]
-    del grad_softmax, softmax
-    # grad of att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-    grad_att = grad_att_2.masked_fill_(
-        eq, 0
-    )  # f32[16, 4, 128, 128], in place of grad_att_2
-    del grad_att_2, eq
-    # grad of att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-    grad_bmm_view = grad_att.mul_(
-        0.17677669529663687
-    )  # f32[16, 4, 128, 128], in place of grad_att
-    del grad_att
-    grad_bmm_view_view = grad_bmm_view.view([64, 128, 128])
-    grad_clone_2_unsafe_view = torch.bmm(
-        clone_unsafe_view.transpose(1, 2), grad_bmm_view_view
-    )  # f32[64, 32, 128]
-    del clone, clone_unsafe_view
-    grad_clone_unsafe_view_2 = torch.bmm(
-        grad_bmm_view_view, clone_2_unsafe_view.transpose(1, 2)
-    )  # f32[64, 128, 32]
-    del grad_bmm_view, grad_bmm_view_view, clone_2, clone_2_unsafe_view
-    # grad of v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-    grad_clone_2 = aten.clone(
-        grad_clone_3_unsafe_view.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del grad_clone_3_unsafe_view
-    # grad of q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-    grad_clone_3 = aten.clone(
-        grad_clone_unsafe_view_2.view([16, 4, 128, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[16, 128, 4, 32]
-    del grad_clone_unsafe_view_2
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
-        [
-            grad_clone_3.view([16, 128, 128]),
-            grad_clone_2_unsafe_view.view([16, 4, 32, 128])
-            .transpose(-2, -1)
-            .transpose(1, 2)
-            .view([16, 128, 128]),
-            grad_clone_2.view([16, 128, 128]),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(
-        grad_cat_view, weights.attn_c_attn_weight
-    )  # f32[2048, 128]
-    # x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_attn_c_attn_weight = torch.mm(
-        grad_cat_view.t(), ln_1.view([2048, 128])
-    )  # f32[384, 128]
-    del ln_1
-    grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
-    del grad_cat, grad_cat_view
-    # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_4, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1_view.view([16, 128, 128]),
-        x,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        weights.ln_1_weight,
-        weights.ln_1_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_2_2.add_(grad_x_4)  # f32[16, 128, 128], in place of grad_x_2_2
-    del grad_x_2_2, grad_x_4
-    return (
-        grad_x,
-        grad_ln_1_weight,
-        grad_ln_1_bias,
-        grad_attn_c_attn_weight,
-        grad_sum_4.view([384]),
-        grad_attn_c_proj_weight,
-        grad_sum_3.view([128]),
-        grad_ln_2_weight,
-        grad_ln_2_bias,
-        grad_mlp_c_fc_weight,
-        grad_sum_2.view([512]),
-        grad_mlp_c_proj_weight,
-        grad_sum.view([128]),
-    )
-
-
-# ---- block: transformer.h.1 ----
-
-
-def block_forward_2(x, weights):
-    """Forward of Block."""
-    # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = torch.addmm(
-        weights.attn_c_attn_bias, ln_1.view([2048, 128]), weights.attn_c_attn_weight.t()
-    )  # f32[2048, 384]
-    del ln_1
-    # y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    attn, attn_logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128]
-    # return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = torch.addmm(
-        weights.attn_c_proj_bias,
-        attn.transpose(1, 2).view([2048, 128]),
-        weights.attn_c_proj_weight.t(),
-    )  # f32[2048, 128]
-    attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
-        attn_c_proj_view, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj, attn_c_proj_view
-    # x = x + self.attn(self.ln_1(x))
-    x_2 = attn_resid_dropout.add_(
-        x
-    )  # f32[16, 128, 128], in place of attn_resid_dropout
-    del attn_resid_dropout
-    # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # x = self.c_fc(x)
-    mlp_c_fc = torch.addmm(
-        weights.mlp_c_fc_bias, ln_2.view([2048, 128]), weights.mlp_c_fc_weight.t()
-    )  # f32[2048, 512]
-    del ln_2
-    # x = self.gelu(x)
-    x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    del mlp_c_fc
-    # x = self.c_proj(x)
-    mlp_c_proj = torch.addmm(
-        weights.mlp_c_proj_bias, x_4.view([2048, 512]), weights.mlp_c_proj_weight.t()
-    )  # f32[2048, 128]
-    del x_4
-    # return self.dropout(x)
-    x_5 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout, mlp_dropout_mask = aten.native_dropout(
-        x_5, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_5
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout.add_(x_2)  # f32[16, 128, 128], in place of mlp_dropout
-    del mlp_dropout
-    return (
-        attn_c_attn,
-        attn,
-        attn_logsumexp,
-        attn_resid_dropout_mask,
-        x_2,
-        mlp_dropout_mask,
-        out,
-    )
-
-
-def block_forward_4(x, weights):
-    """Forward of Block."""
-    # x = x + self.attn(self.ln_1(x))
-    ln_1 = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = torch.addmm(
-        weights.attn_c_attn_bias, ln_1.view([2048, 128]), weights.attn_c_attn_weight.t()
-    )  # f32[2048, 384]
-    del ln_1
-    # y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    attn, attn_logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128]
-    # return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = torch.addmm(
-        weights.attn_c_proj_bias,
-        attn.transpose(1, 2).view([2048, 128]),
-        weights.attn_c_proj_weight.t(),
-    )  # f32[2048, 128]
-    attn_c_proj_view = attn_c_proj.view([16, 128, 128])
-    attn_resid_dropout, attn_resid_dropout_mask = aten.native_dropout(
-        attn_c_proj_view, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj, attn_c_proj_view
-    # x = x + self.attn(self.ln_1(x))
-    x_2 = attn_resid_dropout.add_(
-        x
-    )  # f32[16, 128, 128], in place of attn_resid_dropout
-    del attn_resid_dropout
-    # return x + self.mlp(self.ln_2(x))
-    ln_2 = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
-    # x = self.c_fc(x)
-    mlp_c_fc = torch.addmm(
-        weights.mlp_c_fc_bias, ln_2.view([2048, 128]), weights.mlp_c_fc_weight.t()
-    )  # f32[2048, 512]
-    del ln_2
-    # x = self.gelu(x)
-    x_4 = aten.gelu(mlp_c_fc.view([16, 128, 512]))  # f32[16, 128, 512]
-    # x = self.c_proj(x)
-    mlp_c_proj = torch.addmm(
-        weights.mlp_c_proj_bias, x_4.view([2048, 512]), weights.mlp_c_proj_weight.t()
-    )  # f32[2048, 128]
-    del x_4
-    # return self.dropout(x)
-    x_5 = mlp_c_proj.view([16, 128, 128])
-    mlp_dropout, mlp_dropout_mask = aten.native_dropout(
-        x_5, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj, x_5
-    # return x + self.mlp(self.ln_2(x))
-    out = x_2.add_(mlp_dropout)  # f32[16, 128, 128], in place of x_2
-    del x_2, mlp_dropout
-    return (
-        attn_c_attn,
-        attn,
-        attn_logsumexp,
-        attn_resid_dropout_mask,
-        mlp_c_fc,
-        mlp_dropout_mask,
-        out,
-    )
-
-
-def block_backward_2(taken, weights):
-    """Gradients of Block."""
-    (
-        grad_out,
-        mlp_dropout_mask,
-        x_2,
-        attn_resid_dropout_mask,
-        attn,
-        x,
-        attn_c_attn,
-        attn_logsumexp,
-    ) = taken
-    taken.clear()
-    # grad of return self.dropout(x)
-    grad_x_5 = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of x = self.c_proj(x)
-    grad_x_5_view = grad_x_5.view([2048, 128])
-    grad_x_4_view = torch.mm(grad_x_5_view, weights.mlp_c_proj_weight)  # f32[2048, 512]
-    # return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # x = self.c_fc(x)
-    ln_2_view = ln_2.view([2048, 128])
-    mlp_c_fc = torch.addmm(
-        weights.mlp_c_fc_bias, ln_2_view, weights.mlp_c_fc_weight.t()
-    )  # f32[2048, 512], recompute
-    # x = self.gelu(x)
-    x_3 = mlp_c_fc.view([16, 128, 512])
-    x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
-    # grad of x = self.c_proj(x)
-    grad_mlp_c_proj_weight = torch.mm(
-        grad_x_5_view.t(), x_4.view([2048, 512])
-    )  # f32[128, 512]
-    del x_4
-    grad_sum = aten.sum.dim_IntList(grad_x_5_view, [0], True)  # f32[1, 128]
-    del grad_x_5, grad_x_5_view
-    # grad of x = self.gelu(x)
-    grad_x_3 = aten.gelu_backward(
-        grad_x_4_view.view([16, 128, 512]), x_3
-    )  # f32[16, 128, 512]
-    del grad_x_4_view, mlp_c_fc, x_3
-    # grad of x = self.c_fc(x)
-    grad_x_3_view = grad_x_3.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_3_view, weights.mlp_c_fc_weight)  # f32[2048, 128]
-    grad_mlp_c_fc_weight = torch.mm(grad_x_3_view.t(), ln_2_view)  # f32[512, 128]
-    del ln_2, ln_2_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_3_view, [0], True)  # f32[1, 512]
-    del grad_x_3, grad_x_3_view
-    # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2_view.view([16, 128, 128]),
-        x_2,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        weights.ln_2_weight,
-        weights.ln_2_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
-    grad_x_2_2 = grad_out.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_2
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_2_2, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_resid_dropout_mask
-    grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_attn_transpose_view = torch.mm(
-        grad_attn_c_proj_view_view, weights.attn_c_proj_weight
-    )  # f32[2048, 128]
-    grad_attn_c_proj_weight = torch.mm(
-        grad_attn_c_proj_view_view.t(), attn.transpose(1, 2).view([2048, 128])
-    )  # f32[128, 128]
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # grad of y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    grad_q, grad_k, grad_v = aten._scaled_dot_product_flash_attention_for_cpu_backward(
-        grad_attn_transpose_view.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        attn,
-        attn_logsumexp,
-        0.0,
-        True,
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
-    del (
-        grad_attn_transpose_view,
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-        attn,
-        attn_logsumexp,
-    )
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
-        [
-            grad_q.transpose(1, 2).view([16, 128, 128]),
-            grad_k.transpose(1, 2).view([16, 128, 128]),
-            grad_v.transpose(1, 2).view([16, 128, 128]),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_q, grad_k, grad_v
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(
-        grad_cat_view, weights.attn_c_attn_weight
-    )  # f32[2048, 128]
-    grad_attn_c_attn_weight = torch.mm(
-        grad_cat_view.t(), ln_1.view([2048, 128])
-    )  # f32[384, 128]
-    del ln_1
-    grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
-    del grad_cat, grad_cat_view
-    # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_4, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1_view.view([16, 128, 128]),
-        x,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        weights.ln_1_weight,
-        weights.ln_1_bias,
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_2_2.add_(grad_x_4)  # f32[16, 128, 128], in place of grad_x_2_2
-    del grad_x_2_2, grad_x_4
-    return (
-        grad_x,
-        grad_ln_1_weight,
-        grad_ln_1_bias,
-        grad_attn_c_attn_weight,
-        grad_sum_4.view([384]),
-        grad_attn_c_proj_weight,
-        grad_sum_3.view([128]),
-        grad_ln_2_weight,
-        grad_ln_2_bias,
-        grad_mlp_c_fc_weight,
-        grad_sum_2.view([512]),
-        grad_mlp_c_proj_weight,
-        grad_sum.view([128]),
-    )
-
-
-def block_backward_4(taken, weights):
-    """Gradients of Block."""
-    (
-        grad_out,
-        mlp_dropout_mask,
-        mlp_c_fc,
-        attn,
-        attn_resid_dropout_mask,
-        x,
-        attn_c_attn,
-        attn_logsumexp,
-    ) = taken
-    taken.clear()
-    # grad of return self.dropout(x)
-    grad_x_5 = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of x = self.c_proj(x)
-    grad_x_5_view = grad_x_5.view([2048, 128])
-    grad_x_4_view = torch.mm(grad_x_5_view, weights.mlp_c_proj_weight)  # f32[2048, 512]
-    # x = self.gelu(x)
-    x_3 = mlp_c_fc.view([16, 128, 512])
-    x_4 = aten.gelu(x_3)  # f32[16, 128, 512], recompute
-    # grad of x = self.c_proj(x)
-    grad_mlp_c_proj_weight = torch.mm(
-        grad_x_5_view.t(), x_4.view([2048, 512])
-    )  # f32[128, 512]
-    del x_4
-    grad_sum = aten.sum.dim_IntList(grad_x_5_view, [0], True)  # f32[1, 128]
-    del grad_x_5, grad_x_5_view
-    # grad of x = self.gelu(x)
-    grad_x_3 = aten.gelu_backward(
-        grad_x_4_view.view([16, 128, 512]), x_3
-    )  # f32[16, 128, 512]
-    del grad_x_4_view, mlp_c_fc, x_3
-    # grad of x = self.c_fc(x)
-    grad_x_3_view = grad_x_3.view([2048, 512])
-    grad_ln_2_view = torch.mm(grad_x_3_view, weights.mlp_c_fc_weight)  # f32[2048, 128]
-    # return self.resid_dropout(self.c_proj(y))
-    attn_transpose_view = attn.transpose(1, 2).view([2048, 128])
-    attn_c_proj = torch.addmm(
-        weights.attn_c_proj_bias, attn_transpose_view, weights.attn_c_proj_weight.t()
-    )  # f32[2048, 128], recompute
-    attn_resid_dropout = aten.native_dropout_backward(
-        attn_c_proj.view([16, 128, 128]), attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128], recompute
     del attn_c_proj
     # x = x + self.attn(self.ln_1(x))
-    x_2 = attn_resid_dropout.add_(
-        x
-    )  # f32[16, 128, 128], recompute, in place of attn_resid_dropout
-    del attn_resid_dropout
+    x_add = x.add_(attn_resid_dropout)  # f32[16, 128, 128]
+    return x_add, [y_copy, attn_resid_dropout_mask]
+
+
+def block_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of mlp in Block."""
     # return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = aten.native_layer_norm(
-        x_2, [128], weights.ln_2_weight, weights.ln_2_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # grad of x = self.c_fc(x)
+    ln_2 = F.layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
+    )  # f32[16, 128, 128]
+    # mlp: x = self.c_fc(x)
+    mlp_c_fc = F.linear(
+        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
+    )  # f32[16, 128, 512]
+    del ln_2
+    # mlp: x = self.gelu(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
+    # mlp: x = self.c_proj(x)
+    mlp_c_proj = F.linear(
+        mlp_gelu, w["mlp.c_proj.weight"], w["mlp.c_proj.bias"]
+    )  # f32[16, 128, 128]
+    del mlp_gelu
+    # mlp: return self.dropout(x)
+    mlp_dropout, mlp_dropout_mask = torch.native_dropout(
+        mlp_c_proj, 0.1, True
+    )  # f32[16, 128, 128], bool[16, 128, 128]
+    del mlp_c_proj
+    # return x + self.mlp(self.ln_2(x))
+    out = mlp_dropout.add_(x_add)  # f32[16, 128, 128]
+    return out, [mlp_c_fc, mlp_dropout_mask]
+
+
+def block_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attn in Block."""
+    # x = x + self.attn(self.ln_1(x))
+    ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
+    # attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    attn_c_attn = F.linear(
+        ln_1, w["attn.c_attn.weight"], w["attn.c_attn.bias"]
+    )  # f32[16, 128, 384]
+    del ln_1
+    # attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
+    q, k, v = attn_c_attn.split(128, 2)
+    y, y_logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
+        q.view(16, 128, 4, 32).transpose(1, 2),
+        k.view(16, 128, 4, 32).transpose(1, 2),
+        v.view(16, 128, 4, 32).transpose(1, 2),
+        0.0,
+        True,
+    )  # f32[16, 4, 128, 32], f32[16, 4, 128]
+    # attn: return self.resid_dropout(self.c_proj(y))
+    attn_c_proj = F.linear(
+        y.transpose(1, 2).view(2048, 128),
+        w["attn.c_proj.weight"],
+        w["attn.c_proj.bias"],
+    )
+    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
+    attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
+        attn_c_proj, 0.1, True
+    )  # f32[16, 128, 128], bool[16, 128, 128]
+    del attn_c_proj
+    # x = x + self.attn(self.ln_1(x))
+    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
+    return x_add, [attn_c_attn, y, y_logsumexp, attn_resid_dropout_mask]
+
+
+def block_h_1_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of mlp in Block."""
+    # return x + self.mlp(self.ln_2(x))
+    ln_2 = F.layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
+    )  # f32[16, 128, 128]
+    # mlp: x = self.c_fc(x)
+    mlp_c_fc = F.linear(
+        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
+    )  # f32[16, 128, 512]
+    del ln_2
+    # mlp: x = self.gelu(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
+    del mlp_c_fc
+    # mlp: x = self.c_proj(x)
+    mlp_c_proj = F.linear(
+        mlp_gelu, w["mlp.c_proj.weight"], w["mlp.c_proj.bias"]
+    )  # f32[16, 128, 128]
+    del mlp_gelu
+    # mlp: return self.dropout(x)
+    mlp_dropout, mlp_dropout_mask = torch.native_dropout(
+        mlp_c_proj, 0.1, True
+    )  # f32[16, 128, 128], bool[16, 128, 128]
+    del mlp_c_proj
+    # return x + self.mlp(self.ln_2(x))
+    out = mlp_dropout.add_(x_add)  # f32[16, 128, 128]
+    return out, [mlp_dropout_mask]
+
+
+def block_h_0_attn_part2_forward(
+    taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attn_part2 in Block."""
+    y = taken.pop()
+    # attn: y = y.transpose(1, 2).contiguous().view(B, T, C)
+    y_copy = y.transpose(1, 2).contiguous().view(2048, 128)  # f32[2048, 128]
+    del y
+    # attn: return self.resid_dropout(self.c_proj(y))
+    attn_c_proj = F.linear(y_copy, w["attn.c_proj.weight"], w["attn.c_proj.bias"])
+    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
+    attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
+        attn_c_proj, 0.1, True
+    )  # f32[16, 128, 128], bool[16, 128, 128]
+    del attn_c_proj
+    # x = x + self.attn(self.ln_1(x))
+    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
+    return x_add, [y_copy, attn_resid_dropout_mask]
+
+
+def block_h_1_attn_forward(
+    x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+    """Forward of attn in Block."""
+    # x = x + self.attn(self.ln_1(x))
+    ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
+    # attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    attn_c_attn = F.linear(
+        ln_1, w["attn.c_attn.weight"], w["attn.c_attn.bias"]
+    )  # f32[16, 128, 384]
+    del ln_1
+    # attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
+    q, k, v = attn_c_attn.split(128, 2)
+    y, y_logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
+        q.view(16, 128, 4, 32).transpose(1, 2),
+        k.view(16, 128, 4, 32).transpose(1, 2),
+        v.view(16, 128, 4, 32).transpose(1, 2),
+        0.0,
+        True,
+    )  # f32[16, 4, 128, 32], f32[16, 4, 128]
+    # attn: return self.resid_dropout(self.c_proj(y))
+    attn_c_proj = F.linear(
+        y.transpose(1, 2).view(2048, 128),
+        w["attn.c_proj.weight"],
+        w["attn.c_proj.bias"],
+    )
+    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
+    attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
+        attn_c_proj, 0.1, True
+    )  # f32[16, 128, 128], bool[16, 128, 128]
+    del attn_c_proj
+    # x = x + self.attn(self.ln_1(x))
+    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
+    return y, attn_resid_dropout_mask, x_add, [attn_c_attn, y_logsumexp]
+
+
+def block_h_1_mlp_forward_2(
+    taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of mlp in Block."""
+    x_add = taken.pop()
+    # return x + self.mlp(self.ln_2(x))
+    ln_2 = F.layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
+    )  # f32[16, 128, 128]
+    # mlp: x = self.c_fc(x)
+    mlp_c_fc = F.linear(
+        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
+    )  # f32[16, 128, 512]
+    del ln_2
+    # mlp: x = self.gelu(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
+    # mlp: x = self.c_proj(x)
+    mlp_c_proj = F.linear(
+        mlp_gelu, w["mlp.c_proj.weight"], w["mlp.c_proj.bias"]
+    )  # f32[16, 128, 128]
+    del mlp_gelu
+    # mlp: return self.dropout(x)
+    mlp_dropout, mlp_dropout_mask = torch.native_dropout(
+        mlp_c_proj, 0.1, True
+    )  # f32[16, 128, 128], bool[16, 128, 128]
+    del mlp_c_proj
+    # return x + self.mlp(self.ln_2(x))
+    out = x_add.add_(mlp_dropout)  # f32[16, 128, 128]
+    return out, [mlp_c_fc, mlp_dropout_mask]
+
+
+def block_mlp_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of mlp in Block."""
+    mlp_c_fc, mlp_dropout_mask = drain(kept)
+    x_add, grad_out = drain(taken)
+    # grad of mlp: return self.dropout(x)
+    grad_mlp_c_proj = aten.native_dropout_backward(
+        grad_out, mlp_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del mlp_dropout_mask
+    # grad of mlp: x = self.c_proj(x)
+    grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
+    # recompute mlp: x = self.gelu(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
+    # grad of mlp: x = self.c_proj(x)
+    grad_mlp_c_proj_weight = torch.mm(
+        grad_mlp_c_proj.flatten(0, 1).t(), mlp_gelu.flatten(0, 1)
+    )  # f32[128, 512]
+    del mlp_gelu
+    grad_mlp_c_proj_bias = grad_mlp_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_mlp_c_proj
+    # grad of mlp: x = self.gelu(x)
+    grad_mlp_c_fc = aten.gelu_backward(grad_mlp_gelu, mlp_c_fc)  # f32[16, 128, 512]
+    del grad_mlp_gelu, mlp_c_fc
+    # grad of mlp: x = self.c_fc(x)
+    grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
+    # recompute return x + self.mlp(self.ln_2(x))
+    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # grad of mlp: x = self.c_fc(x)
     grad_mlp_c_fc_weight = torch.mm(
-        grad_x_3_view.t(), ln_2.view([2048, 128])
+        grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
     )  # f32[512, 128]
     del ln_2
-    grad_sum_2 = aten.sum.dim_IntList(grad_x_3_view, [0], True)  # f32[1, 512]
-    del grad_x_3, grad_x_3_view
+    grad_mlp_c_fc_bias = grad_mlp_c_fc.flatten(0, 1).sum(0)  # f32[512]
+    del grad_mlp_c_fc
     # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2_view.view([16, 128, 128]),
-        x_2,
+    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
+        grad_ln_2,
+        x_add,
         [128],
         ln_2_mean,
         ln_2_rstd,
-        weights.ln_2_weight,
-        weights.ln_2_bias,
+        w["ln_2.weight"],
+        w["ln_2.bias"],
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2_view, x_2, ln_2_mean, ln_2_rstd
-    grad_x_2_2 = grad_out.add_(grad_x_2)  # f32[16, 128, 128], in place of grad_out
-    del grad_out, grad_x_2
-    # grad of return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj_view = aten.native_dropout_backward(
-        grad_x_2_2, attn_resid_dropout_mask, 1.1111111111111112
+    del grad_ln_2, x_add, ln_2_mean, ln_2_rstd
+    grad_x_add = grad_out.add_(grad_x_add_ln_2)  # f32[16, 128, 128]
+    return grad_x_add, {
+        "ln_2.weight": grad_ln_2_weight,
+        "ln_2.bias": grad_ln_2_bias,
+        "mlp.c_fc.weight": grad_mlp_c_fc_weight,
+        "mlp.c_fc.bias": grad_mlp_c_fc_bias,
+        "mlp.c_proj.weight": grad_mlp_c_proj_weight,
+        "mlp.c_proj.bias": grad_mlp_c_proj_bias,
+    }
+
+
+def block_attn_part2_backward(
+    kept: list[Tensor], grad_x_add: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of attn_part2 in Block."""
+    y_copy, attn_resid_dropout_mask = drain(kept)
+    # grad of attn: return self.resid_dropout(self.c_proj(y))
+    grad_attn_c_proj = aten.native_dropout_backward(
+        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
-    grad_attn_c_proj_view_view = grad_attn_c_proj_view.view([2048, 128])
-    grad_attn_transpose_view = torch.mm(
-        grad_attn_c_proj_view_view, weights.attn_c_proj_weight
-    )  # f32[2048, 128]
+    grad_y_copy = grad_attn_c_proj @ w["attn.c_proj.weight"]
+    grad_y_copy = grad_y_copy.view(16, 128, 4, 32)  # f32[16, 128, 4, 32]
     grad_attn_c_proj_weight = torch.mm(
-        grad_attn_c_proj_view_view.t(), attn_transpose_view
+        grad_attn_c_proj.flatten(0, 1).t(), y_copy
     )  # f32[128, 128]
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_attn_c_proj_view_view, [0], True
-    )  # f32[1, 128]
-    del grad_attn_c_proj_view, grad_attn_c_proj_view_view
-    # grad of y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    attn_c_attn_view = attn_c_attn.view([16, 128, 384])
-    attn_c_attn_view_split, attn_c_attn_view_split_2, attn_c_attn_view_split_3 = (
-        attn_c_attn_view.split(128, 2)
-    )
-    grad_q, grad_k, grad_v = aten._scaled_dot_product_flash_attention_for_cpu_backward(
-        grad_attn_transpose_view.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_2.view([16, 128, 4, 32]).transpose(1, 2),
-        attn_c_attn_view_split_3.view([16, 128, 4, 32]).transpose(1, 2),
-        attn,
-        attn_logsumexp,
-        0.0,
-        True,
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
-    del (
-        grad_attn_transpose_view,
-        attn_c_attn,
-        attn_c_attn_view,
-        attn_c_attn_view_split,
-        attn_c_attn_view_split_2,
-        attn_c_attn_view_split_3,
-        attn,
-        attn_transpose_view,
-        attn_logsumexp,
-    )
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_cat = torch.cat(
+    del y_copy
+    grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_attn_c_proj
+    # grad of attn: y = att @ v
+    grad_y = grad_y_copy.transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
+    return grad_y, {
+        "attn.c_proj.weight": grad_attn_c_proj_weight,
+        "attn.c_proj.bias": grad_attn_c_proj_bias,
+    }
+
+
+def block_attn_part1_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of attn_part1 in Block."""
+    q_copy, k_copy, att_eq, attn_attn_dropout_mask, v_copy = drain(kept)
+    grad_y, x, grad_x_add = drain(taken)
+    # recompute attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
+    att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
+    del att_bmm
+    # recompute attn: att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    att_masked_fill = att_mul.masked_fill_(
+        att_eq, float("-inf")
+    )  # f32[16, 4, 128, 128]
+    del att_mul
+    # recompute attn: att = F.softmax(att, dim=-1)
+    att_softmax = torch.softmax(att_masked_fill, -1)  # f32[16, 4, 128, 128]
+    del att_masked_fill
+    # recompute attn: att = self.attn_dropout(att)
+    attn_attn_dropout = aten.native_dropout_backward(
+        att_softmax, attn_attn_dropout_mask, 1.1111111111111112
+    )  # f32[16, 4, 128, 128]
+    # grad of attn: y = att @ v
+    grad_v_copy = attn_attn_dropout.transpose(-2, -1) @ grad_y  # f32[16, 4, 128, 32]
+    del attn_attn_dropout
+    grad_attn_attn_dropout = grad_y @ v_copy.transpose(-2, -1)  # f32[16, 4, 128, 128]
+    del grad_y, v_copy
+    # grad of attn: att = self.attn_dropout(att)
+    grad_att_softmax = aten.native_dropout_backward(
+        grad_attn_attn_dropout, attn_attn_dropout_mask, 1.1111111111111112
+    )  # f32[16, 4, 128, 128]
+    del grad_attn_attn_dropout, attn_attn_dropout_mask
+    # grad of attn: att = F.softmax(att, dim=-1)
+    grad_att_masked_fill = aten._softmax_backward_data(
+        grad_att_softmax, att_softmax, -1, torch.float32
+    )  # f32[16, 4, 128, 128]
+    del grad_att_softmax, att_softmax
+    # grad of attn: att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    grad_att_mul = grad_att_masked_fill.masked_fill_(att_eq, 0)  # f32[16, 4, 128, 128]
+    del grad_att_masked_fill, att_eq
+    # grad of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    grad_att_bmm = grad_att_mul.mul_(0.17677669529663687)  # f32[16, 4, 128, 128]
+    del grad_att_mul
+    grad_k_copy = q_copy.transpose(-2, -1) @ grad_att_bmm  # f32[16, 4, 32, 128]
+    del q_copy
+    grad_q_copy = grad_att_bmm @ k_copy.transpose(-2, -1)  # f32[16, 4, 128, 32]
+    del grad_att_bmm, k_copy
+    # grad of attn: v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+    grad_v = grad_v_copy.transpose(1, 2).contiguous()
+    grad_v = grad_v.view(16, 128, 128)  # f32[16, 128, 128]
+    del grad_v_copy
+    # grad of attn: q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+    grad_q = grad_q_copy.transpose(1, 2).contiguous()
+    grad_q = grad_q.view(16, 128, 128)  # f32[16, 128, 128]
+    del grad_q_copy
+    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    grad_attn_c_attn = torch.cat(
         [
-            grad_q.transpose(1, 2).view([16, 128, 128]),
-            grad_k.transpose(1, 2).view([16, 128, 128]),
-            grad_v.transpose(1, 2).view([16, 128, 128]),
+            grad_q,
+            grad_k_copy.transpose(-2, -1).transpose(1, 2).view(16, 128, 128),
+            grad_v,
         ],
         2,
     )  # f32[16, 128, 384]
-    del grad_q, grad_k, grad_v
-    grad_cat_view = grad_cat.view([2048, 384])
-    grad_ln_1_view = torch.mm(
-        grad_cat_view, weights.attn_c_attn_weight
-    )  # f32[2048, 128]
-    # x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = aten.native_layer_norm(
-        x, [128], weights.ln_1_weight, weights.ln_1_bias, 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
-    # grad of q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    del grad_q, grad_k_copy, grad_v
+    grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
+    # recompute x = x + self.attn(self.ln_1(x))
+    ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
+        x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
     grad_attn_c_attn_weight = torch.mm(
-        grad_cat_view.t(), ln_1.view([2048, 128])
+        grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
     )  # f32[384, 128]
     del ln_1
-    grad_sum_4 = aten.sum.dim_IntList(grad_cat_view, [0], True)  # f32[1, 384]
-    del grad_cat, grad_cat_view
+    grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
+    del grad_attn_c_attn
     # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_4, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1_view.view([16, 128, 128]),
+    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
+        grad_ln_1,
         x,
         [128],
         ln_1_mean,
         ln_1_rstd,
-        weights.ln_1_weight,
-        weights.ln_1_bias,
+        w["ln_1.weight"],
+        w["ln_1.bias"],
         [True, True, True],
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1_view, x, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_2_2.add_(grad_x_4)  # f32[16, 128, 128], in place of grad_x_2_2
-    del grad_x_2_2, grad_x_4
-    return (
-        grad_x,
-        grad_ln_1_weight,
-        grad_ln_1_bias,
-        grad_attn_c_attn_weight,
-        grad_sum_4.view([384]),
-        grad_attn_c_proj_weight,
-        grad_sum_3.view([128]),
-        grad_ln_2_weight,
-        grad_ln_2_bias,
-        grad_mlp_c_fc_weight,
-        grad_sum_2.view([512]),
-        grad_mlp_c_proj_weight,
-        grad_sum.view([128]),
+    del grad_ln_1, x, ln_1_mean, ln_1_rstd
+    grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
+    return grad_x, {
+        "ln_1.weight": grad_ln_1_weight,
+        "ln_1.bias": grad_ln_1_bias,
+        "attn.c_attn.weight": grad_attn_c_attn_weight,
+        "attn.c_attn.bias": grad_attn_c_attn_bias,
+    }
+
+
+def block_h_1_mlp_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of mlp in Block."""
+    mlp_dropout_mask = kept.pop()
+    x_add, grad_out = drain(taken)
+    # grad of mlp: return self.dropout(x)
+    grad_mlp_c_proj = aten.native_dropout_backward(
+        grad_out, mlp_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del mlp_dropout_mask
+    # grad of mlp: x = self.c_proj(x)
+    grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
+    # recompute return x + self.mlp(self.ln_2(x))
+    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # recompute mlp: x = self.c_fc(x)
+    mlp_c_fc = F.linear(
+        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
+    )  # f32[16, 128, 512]
+    # recompute mlp: x = self.gelu(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
+    # grad of mlp: x = self.c_proj(x)
+    grad_mlp_c_proj_weight = torch.mm(
+        grad_mlp_c_proj.flatten(0, 1).t(), mlp_gelu.flatten(0, 1)
+    )  # f32[128, 512]
+    del mlp_gelu
+    grad_mlp_c_proj_bias = grad_mlp_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_mlp_c_proj
+    # grad of mlp: x = self.gelu(x)
+    grad_mlp_c_fc = aten.gelu_backward(grad_mlp_gelu, mlp_c_fc)  # f32[16, 128, 512]
+    del grad_mlp_gelu, mlp_c_fc
+    # grad of mlp: x = self.c_fc(x)
+    grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
+    grad_mlp_c_fc_weight = torch.mm(
+        grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
+    )  # f32[512, 128]
+    del ln_2
+    grad_mlp_c_fc_bias = grad_mlp_c_fc.flatten(0, 1).sum(0)  # f32[512]
+    del grad_mlp_c_fc
+    # grad of return x + self.mlp(self.ln_2(x))
+    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
+        grad_ln_2,
+        x_add,
+        [128],
+        ln_2_mean,
+        ln_2_rstd,
+        w["ln_2.weight"],
+        w["ln_2.bias"],
+        [True, True, True],
+    )  # f32[16, 128, 128], f32[128], f32[128]
+    del grad_ln_2, x_add, ln_2_mean, ln_2_rstd
+    grad_x_add = grad_out.add_(grad_x_add_ln_2)  # f32[16, 128, 128]
+    return grad_x_add, {
+        "ln_2.weight": grad_ln_2_weight,
+        "ln_2.bias": grad_ln_2_bias,
+        "mlp.c_fc.weight": grad_mlp_c_fc_weight,
+        "mlp.c_fc.bias": grad_mlp_c_fc_bias,
+        "mlp.c_proj.weight": grad_mlp_c_proj_weight,
+        "mlp.c_proj.bias": grad_mlp_c_proj_bias,
+    }
+
+
+def block_attn_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of attn in Block."""
+    attn_c_attn, y, y_logsumexp, attn_resid_dropout_mask = drain(kept)
+    x, grad_x_add = drain(taken)
+    # grad of attn: return self.resid_dropout(self.c_proj(y))
+    grad_attn_c_proj = aten.native_dropout_backward(
+        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del attn_resid_dropout_mask
+    grad_y_transpose = grad_attn_c_proj @ w["attn.c_proj.weight"]
+    grad_y_transpose = grad_y_transpose.view(16, 128, 4, 32)  # f32[16, 128, 4, 32]
+    grad_attn_c_proj_weight = torch.mm(
+        grad_attn_c_proj.flatten(0, 1).t(), y.transpose(1, 2).view(2048, 128)
+    )  # f32[128, 128]
+    grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_attn_c_proj
+    # recompute x = x + self.attn(self.ln_1(x))
+    ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
+        x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_ca ...
+    q, k, v = attn_c_attn.split(128, 2)
+    grad_q_transpose, grad_k_transpose, grad_v_transpose = (
+        aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad_y_transpose.transpose(1, 2),
+            q.view(16, 128, 4, 32).transpose(1, 2),
+            k.view(16, 128, 4, 32).transpose(1, 2),
+            v.view(16, 128, 4, 32).transpose(1, 2),
+            y,
+            y_logsumexp,
+            0.0,
+            True,
+        )
+    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
+    del grad_y_transpose, attn_c_attn, q, k, v, y, y_logsumexp
+    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    grad_attn_c_attn = torch.cat(
+        [
+            grad_q_transpose.transpose(1, 2).view(16, 128, 128),
+            grad_k_transpose.transpose(1, 2).view(16, 128, 128),
+            grad_v_transpose.transpose(1, 2).view(16, 128, 128),
+        ],
+        2,
+    )  # f32[16, 128, 384]
+    del grad_q_transpose, grad_k_transpose, grad_v_transpose
+    grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
+    grad_attn_c_attn_weight = torch.mm(
+        grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
+    )  # f32[384, 128]
+    del ln_1
+    grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
+    del grad_attn_c_attn
+    # grad of x = x + self.attn(self.ln_1(x))
+    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
+        grad_ln_1,
+        x,
+        [128],
+        ln_1_mean,
+        ln_1_rstd,
+        w["ln_1.weight"],
+        w["ln_1.bias"],
+        [True, True, True],
+    )  # f32[16, 128, 128], f32[128], f32[128]
+    del grad_ln_1, x, ln_1_mean, ln_1_rstd
+    grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
+    return grad_x, {
+        "ln_1.weight": grad_ln_1_weight,
+        "ln_1.bias": grad_ln_1_bias,
+        "attn.c_attn.weight": grad_attn_c_attn_weight,
+        "attn.c_attn.bias": grad_attn_c_attn_bias,
+        "attn.c_proj.weight": grad_attn_c_proj_weight,
+        "attn.c_proj.bias": grad_attn_c_proj_bias,
+    }
+
+
+def block_h_1_mlp_backward_2(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    y: Tensor,
+    attn_resid_dropout_mask: Tensor,
+    x: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of mlp in Block."""
+    mlp_c_fc, mlp_dropout_mask = drain(kept)
+    grad_out = taken.pop()
+    # grad of mlp: return self.dropout(x)
+    grad_mlp_c_proj = aten.native_dropout_backward(
+        grad_out, mlp_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del mlp_dropout_mask
+    # grad of mlp: x = self.c_proj(x)
+    grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
+    # recompute mlp: x = self.gelu(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
+    # grad of mlp: x = self.c_proj(x)
+    grad_mlp_c_proj_weight = torch.mm(
+        grad_mlp_c_proj.flatten(0, 1).t(), mlp_gelu.flatten(0, 1)
+    )  # f32[128, 512]
+    del mlp_gelu
+    grad_mlp_c_proj_bias = grad_mlp_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_mlp_c_proj
+    # grad of mlp: x = self.gelu(x)
+    grad_mlp_c_fc = aten.gelu_backward(grad_mlp_gelu, mlp_c_fc)  # f32[16, 128, 512]
+    del grad_mlp_gelu, mlp_c_fc
+    # grad of mlp: x = self.c_fc(x)
+    grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
+    # recompute attn: return self.resid_dropout(self.c_proj(y))
+    attn_c_proj = F.linear(
+        y.transpose(1, 2).view(2048, 128),
+        w["attn.c_proj.weight"],
+        w["attn.c_proj.bias"],
     )
+    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
+    attn_resid_dropout = aten.native_dropout_backward(
+        attn_c_proj, attn_resid_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del attn_c_proj
+    # recompute x = x + self.attn(self.ln_1(x))
+    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
+    del attn_resid_dropout
+    # recompute return x + self.mlp(self.ln_2(x))
+    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # grad of mlp: x = self.c_fc(x)
+    grad_mlp_c_fc_weight = torch.mm(
+        grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
+    )  # f32[512, 128]
+    del ln_2
+    grad_mlp_c_fc_bias = grad_mlp_c_fc.flatten(0, 1).sum(0)  # f32[512]
+    del grad_mlp_c_fc
+    # grad of return x + self.mlp(self.ln_2(x))
+    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
+        grad_ln_2,
+        x_add,
+        [128],
+        ln_2_mean,
+        ln_2_rstd,
+        w["ln_2.weight"],
+        w["ln_2.bias"],
+        [True, True, True],
+    )  # f32[16, 128, 128], f32[128], f32[128]
+    del grad_ln_2, x_add, ln_2_mean, ln_2_rstd
+    grad_x_add = grad_out.add_(grad_x_add_ln_2)  # f32[16, 128, 128]
+    return grad_x_add, {
+        "ln_2.weight": grad_ln_2_weight,
+        "ln_2.bias": grad_ln_2_bias,
+        "mlp.c_fc.weight": grad_mlp_c_fc_weight,
+        "mlp.c_fc.bias": grad_mlp_c_fc_bias,
+        "mlp.c_proj.weight": grad_mlp_c_proj_weight,
+        "mlp.c_proj.bias": grad_mlp_c_proj_bias,
+    }
 
 
-# ---- block: transformer.ln_f..lm_head ----
+def block_h_1_attn_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of attn in Block."""
+    attn_c_attn, y_logsumexp = drain(kept)
+    attn_resid_dropout_mask, y, x, grad_x_add = drain(taken)
+    # grad of attn: return self.resid_dropout(self.c_proj(y))
+    grad_attn_c_proj = aten.native_dropout_backward(
+        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del attn_resid_dropout_mask
+    grad_y_transpose = grad_attn_c_proj @ w["attn.c_proj.weight"]
+    grad_y_transpose = grad_y_transpose.view(16, 128, 4, 32)  # f32[16, 128, 4, 32]
+    grad_attn_c_proj_weight = torch.mm(
+        grad_attn_c_proj.flatten(0, 1).t(), y.transpose(1, 2).view(2048, 128)
+    )  # f32[128, 128]
+    grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_attn_c_proj
+    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_ca ...
+    q, k, v = attn_c_attn.split(128, 2)
+    grad_q_transpose, grad_k_transpose, grad_v_transpose = (
+        aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad_y_transpose.transpose(1, 2),
+            q.view(16, 128, 4, 32).transpose(1, 2),
+            k.view(16, 128, 4, 32).transpose(1, 2),
+            v.view(16, 128, 4, 32).transpose(1, 2),
+            y,
+            y_logsumexp,
+            0.0,
+            True,
+        )
+    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
+    del grad_y_transpose, attn_c_attn, q, k, v, y, y_logsumexp
+    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    grad_attn_c_attn = torch.cat(
+        [
+            grad_q_transpose.transpose(1, 2).view(16, 128, 128),
+            grad_k_transpose.transpose(1, 2).view(16, 128, 128),
+            grad_v_transpose.transpose(1, 2).view(16, 128, 128),
+        ],
+        2,
+    )  # f32[16, 128, 384]
+    del grad_q_transpose, grad_k_transpose, grad_v_transpose
+    grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
+    # recompute x = x + self.attn(self.ln_1(x))
+    ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
+        x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    grad_attn_c_attn_weight = torch.mm(
+        grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
+    )  # f32[384, 128]
+    del ln_1
+    grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
+    del grad_attn_c_attn
+    # grad of x = x + self.attn(self.ln_1(x))
+    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
+        grad_ln_1,
+        x,
+        [128],
+        ln_1_mean,
+        ln_1_rstd,
+        w["ln_1.weight"],
+        w["ln_1.bias"],
+        [True, True, True],
+    )  # f32[16, 128, 128], f32[128], f32[128]
+    del grad_ln_1, x, ln_1_mean, ln_1_rstd
+    grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
+    return grad_x, {
+        "ln_1.weight": grad_ln_1_weight,
+        "ln_1.bias": grad_ln_1_bias,
+        "attn.c_attn.weight": grad_attn_c_attn_weight,
+        "attn.c_attn.bias": grad_attn_c_attn_bias,
+        "attn.c_proj.weight": grad_attn_c_proj_weight,
+        "attn.c_proj.bias": grad_attn_c_proj_bias,
+    }
 
 
-def ln_f_lm_head_forward(x, targets, weights):
-    """Forward of transformer.ln_f..lm_head."""
+# ---- ln_f_lm_head: transformer.ln_f..lm_head ----
+
+
+def ln_f_lm_head_forward(
+    x: Tensor, targets: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Forward of ln_f_lm_head."""
     # x = self.transformer.ln_f(x)
-    transformer_ln_f = aten.native_layer_norm(
-        x, [128], weights.transformer_ln_f_weight, weights.transformer_ln_f_bias, 1e-05
-    )[
-        0
-    ]  # f32[16, 128, 128]
+    transformer_ln_f = F.layer_norm(
+        x, [128], w["transformer.ln_f.weight"], w["transformer.ln_f.bias"]
+    )  # f32[16, 128, 128]
     # logits = self.lm_head(x)
-    lm_head = torch.mm(
-        transformer_ln_f.view([2048, 128]), weights.lm_head_weight.t()
-    )  # f32[2048, 512]
+    lm_head = F.linear(transformer_ln_f, w["lm_head.weight"])
+    lm_head = lm_head.view(2048, 512)  # f32[2048, 512]
     del transformer_ln_f
     # loss = F.cross_entropy(
-    log_softmax = aten._log_softmax(lm_head, 1, False)  # f32[2048, 512]
-    nll_loss_forward, nll_loss_forward_weight = aten.nll_loss_forward(
-        log_softmax, targets.view([-1]), None, 1, -1
+    loss_log_softmax = torch.log_softmax(lm_head, 1)  # f32[2048, 512]
+    loss, loss_weight = aten.nll_loss_forward(
+        loss_log_softmax, targets.view(-1), None, 1, -1
     )  # f32[], f32[]
-    return (
-        log_softmax,
-        nll_loss_forward_weight,
-        lm_head.view([16, 128, 512]),
-        nll_loss_forward,
-    )
+    return lm_head.view(16, 128, 512), loss, [loss_log_softmax, loss_weight]
 
 
-def ln_f_lm_head_backward(taken, grad_nll_loss_forward, targets, weights):
-    """Gradients of transformer.ln_f..lm_head."""
-    log_softmax, nll_loss_forward_weight, x = taken
-    taken.clear()
+def ln_f_lm_head_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    grad_loss: Tensor,
+    targets: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of ln_f_lm_head."""
+    loss_log_softmax, loss_weight = drain(kept)
+    x = taken.pop()
     # grad of loss = F.cross_entropy(
-    grad_log_softmax = aten.nll_loss_backward(
-        grad_nll_loss_forward,
-        log_softmax,
-        targets.view([-1]),
-        None,
-        1,
-        -1,
-        nll_loss_forward_weight,
+    grad_loss_log_softmax = aten.nll_loss_backward(
+        grad_loss, loss_log_softmax, targets.view(-1), None, 1, -1, loss_weight
     )  # f32[2048, 512]
-    del nll_loss_forward_weight
+    del loss_weight
+    # --- peak of the step, in transformer.ln_f..lm_head ---
     grad_lm_head = aten._log_softmax_backward_data(
-        grad_log_softmax, log_softmax, 1, torch.float32
+        grad_loss_log_softmax, loss_log_softmax, 1, torch.float32
     )  # f32[2048, 512]
-    del grad_log_softmax, log_softmax
-    # x = self.transformer.ln_f(x)
+    del grad_loss_log_softmax, loss_log_softmax
+    # recompute x = self.transformer.ln_f(x)
     transformer_ln_f, transformer_ln_f_mean, transformer_ln_f_rstd = (
-        aten.native_layer_norm(
-            x,
-            [128],
-            weights.transformer_ln_f_weight,
-            weights.transformer_ln_f_bias,
-            1e-05,
+        torch.native_layer_norm(
+            x, [128], w["transformer.ln_f.weight"], w["transformer.ln_f.bias"], 1e-05
         )
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1], recompute
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
     # grad of logits = self.lm_head(x)
     grad_lm_head_weight = torch.mm(
-        grad_lm_head.t(), transformer_ln_f.view([2048, 128])
+        grad_lm_head.t(), transformer_ln_f.flatten(0, 1)
     )  # f32[512, 128]
     del transformer_ln_f
-    grad_transformer_ln_f_view = torch.mm(
-        grad_lm_head, weights.lm_head_weight
-    )  # f32[2048, 128]
+    grad_transformer_ln_f = torch.mm(grad_lm_head, w["lm_head.weight"])
+    grad_transformer_ln_f = grad_transformer_ln_f.view(16, 128, 128)
     del grad_lm_head
     # grad of x = self.transformer.ln_f(x)
     grad_x, grad_transformer_ln_f_weight, grad_transformer_ln_f_bias = (
         aten.native_layer_norm_backward(
-            grad_transformer_ln_f_view.view([16, 128, 128]),
+            grad_transformer_ln_f,
             x,
             [128],
             transformer_ln_f_mean,
             transformer_ln_f_rstd,
-            weights.transformer_ln_f_weight,
-            weights.transformer_ln_f_bias,
+            w["transformer.ln_f.weight"],
+            w["transformer.ln_f.bias"],
             [True, True, True],
         )
     )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_transformer_ln_f_view, x, transformer_ln_f_mean, transformer_ln_f_rstd
-    return (
-        grad_x,
-        grad_transformer_ln_f_weight,
-        grad_transformer_ln_f_bias,
-        grad_lm_head_weight,
-    )
+    return grad_x, {
+        "transformer.ln_f.weight": grad_transformer_ln_f_weight,
+        "transformer.ln_f.bias": grad_transformer_ln_f_bias,
+        "lm_head.weight": grad_lm_head_weight,
+    }
 
 
 # ---- the step: one autograd.Function per block ----
@@ -1478,530 +992,346 @@ def ln_f_lm_head_backward(taken, grad_nll_loss_forward, targets, weights):
 class Live:
     """Values that wait between the functions of one training step, by name and number of block."""
 
-    def __init__(self):
-        self.values = {}
-        self.versions = {}
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """`inputs` are the caller's and must stay as they are until backward."""
+        self.values: dict[Any, Any] = dict(inputs)
+        self.versions = {
+            k: v._version for k, v in inputs.items() if not v.is_inference()
+        }
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.values[key] = value
 
-    def lend(self, key, value):
-        """Keep an input, which is the caller's and must stay as it is until backward."""
-        self.values[key] = value
-        self.versions[key] = None if value.is_inference() else value._version
-
-    def __getitem__(self, key):
-        if key not in self.values:
-            raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it keeps as it goes: "
-                "retain_graph=True needs the forward of model.py (eager_forward)"
-            )
-        version = self.versions.get(key)
-        if version is not None and self.values[key]._version != version:
+    def __getitem__(self, key: Any) -> Any:
+        value = self.values[key]
+        if key in self.versions and value._version != self.versions[key]:
             raise RuntimeError(
                 f"{key} was changed in place between forward and backward, which reads it again"
             )
-        return self.values[key]
-
-    def take(self, key):
-        """Hand out a value for the last time."""
-        value = self[key]
-        del self.values[key]
         return value
 
-
-class TransformerWeights(NamedTuple):
-    """What the functions of transformer read besides activations."""
-
-    lm_head_weight: torch.Tensor
-    wpe_weight: torch.Tensor
-
-    @classmethod
-    def of(cls, module, model):
-        return cls(
-            model.lm_head.weight,
-            module.wpe.weight,
-        )
+    def take(self, name: str, i: int) -> Tensor:
+        """Hand out a value for the last time."""
+        return self.values.pop((name, i))
 
 
-class BlockWeights(NamedTuple):
-    """What the functions of Block read besides activations."""
+def drain(values: list[Tensor]) -> list[Tensor]:
+    """What is in a list, which lets go of it: from here on it lives as long as its names."""
+    found = values[:]
+    values.clear()
+    return found
 
-    ln_1_weight: torch.Tensor
-    ln_1_bias: torch.Tensor
-    attn_c_attn_bias: torch.Tensor
-    attn_c_attn_weight: torch.Tensor
-    attn_mask: torch.Tensor
-    attn_c_proj_bias: torch.Tensor
-    attn_c_proj_weight: torch.Tensor
-    ln_2_weight: torch.Tensor
-    ln_2_bias: torch.Tensor
-    mlp_c_fc_bias: torch.Tensor
-    mlp_c_fc_weight: torch.Tensor
-    mlp_c_proj_bias: torch.Tensor
-    mlp_c_proj_weight: torch.Tensor
+
+class RematStep(torch.autograd.Function):
+    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+
+    weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
+    buffers: tuple[str, ...] = ()  # what its forward updates
 
     @classmethod
-    def of(cls, module):
-        return cls(
-            module.ln_1.weight,
-            module.ln_1.bias,
-            module.attn.c_attn.bias,
-            module.attn.c_attn.weight,
-            module.attn.mask,
-            module.attn.c_proj.bias,
-            module.attn.c_proj.weight,
-            module.ln_2.weight,
-            module.ln_2.bias,
-            module.mlp.c_fc.bias,
-            module.mlp.c_fc.weight,
-            module.mlp.c_proj.bias,
-            module.mlp.c_proj.weight,
-        )
+    def run(
+        cls, model: torch.nn.Module, path: str, token: Tensor, live: Live, i: int
+    ) -> Any:
+        """Block `i` of the step, with the tensors of the module at `path`."""
+        module = model.get_submodule(path)
 
+        def tensor(name: str) -> Tensor:
+            outer = name.startswith("/")
+            return attrgetter(name[1:])(model) if outer else attrgetter(name)(module)
 
-class BlockWeights_2(NamedTuple):
-    """What the functions of Block read besides activations."""
-
-    ln_1_weight: torch.Tensor
-    ln_1_bias: torch.Tensor
-    attn_c_attn_bias: torch.Tensor
-    attn_c_attn_weight: torch.Tensor
-    attn_c_proj_bias: torch.Tensor
-    attn_c_proj_weight: torch.Tensor
-    ln_2_weight: torch.Tensor
-    ln_2_bias: torch.Tensor
-    mlp_c_fc_bias: torch.Tensor
-    mlp_c_fc_weight: torch.Tensor
-    mlp_c_proj_bias: torch.Tensor
-    mlp_c_proj_weight: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.ln_1.weight,
-            module.ln_1.bias,
-            module.attn.c_attn.bias,
-            module.attn.c_attn.weight,
-            module.attn.c_proj.bias,
-            module.attn.c_proj.weight,
-            module.ln_2.weight,
-            module.ln_2.bias,
-            module.mlp.c_fc.bias,
-            module.mlp.c_fc.weight,
-            module.mlp.c_proj.bias,
-            module.mlp.c_proj.weight,
-        )
-
-
-class LnFLmHeadWeights(NamedTuple):
-    """What the functions of transformer.ln_f..lm_head read besides activations."""
-
-    transformer_ln_f_weight: torch.Tensor
-    transformer_ln_f_bias: torch.Tensor
-    lm_head_weight: torch.Tensor
-
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.transformer.ln_f.weight,
-            model.transformer.ln_f.bias,
-            model.lm_head.weight,
-        )
-
-
-class TransformerStep(torch.autograd.Function):
-    """transformer."""
+        w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
+        w |= {name: tensor(name) for name in cls.weights if name != "*"}
+        buffers = {name: tensor(name) for name in cls.buffers}
+        more: list[Tensor] = []
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["weights", i] = weights
+    def begin(
+        ctx: Any,
+        token: Tensor,
+        live: Live,
+        i: int,
+        names: tuple[str, ...],
+        buffers: Tensors,
+        *tensors: Tensor,
+    ) -> tuple[Tensors, Tensors]:
+        """Note what backward needs; weights and buffers by name."""
+        w = dict(zip(names, tensors))
+        ctx.save_for_backward(*w.values() or [token])
+        ctx.live, ctx.i, ctx.names = live, i, names
+        return w, buffers
+
+    @staticmethod
+    def resume(ctx: Any) -> tuple[Tensors, Live, int]:
+        """What `begin` noted.  Raises when backward has been here."""
+        w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
+        if live is None:
+            raise RuntimeError(
+                "backward ran a second time through a planned step, which frees what it "
+                "keeps as it goes: retain_graph=True needs the forward of "
+                "model.py (eager_forward)"
+            )
+        ctx.live = None
+        return w, live, ctx.i
+
+    @classmethod
+    def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
+        """Gradients in the order of what `run` passed on."""
+        keys = [*ctx.names]
+        return token, None, None, None, None, *map(grads.get, keys)
+
+
+class TransformerStep(RematStep):
+    """transformer.
+
+    Keeps: pos 1.0 KiB, drop_mask 256.0 KiB.
+    Runs again: nothing.
+    """
+
+    weights = ("wpe.weight", "/lm_head.weight")
+
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerStep.begin(ctx, token, live, i, *rest)
+        live["w", i] = w
         live["pos", i], live["drop_mask", i], live["x", i + 1] = transformer_forward(
-            live["idx"], weights
+            live["idx"], w
         )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        _ = ctx.saved_tensors  # raises when backward has been here
-        live, i = ctx.live, ctx.i
-        grad_wpe_weight, grad_lm_head_weight_2 = transformer_backward(
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        _, live, i = TransformerStep.resume(ctx)
+        grads = transformer_backward(
             [
-                live.take(("grad_x", i + 1)),
-                live.take(("drop_mask", i)),
-                live.take(("pos", i)),
+                live.take("grad_x", i + 1),
+                live.take("drop_mask", i),
+                live.take("pos", i),
             ],
             live["idx"],
         )
-        return token, None, None, grad_lm_head_weight_2, grad_wpe_weight
+        return TransformerStep.hand(ctx, token, grads)
 
 
-class BlockStep(torch.autograd.Function):
-    """transformer.h.0."""
+class BlockH0Step(RematStep):
+    """transformer.h.0.
+
+    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
+    1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
+    x_add 1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: mlp_gelu, ln_2, att_bmm, att_mul, att_masked_fill, att_softmax,
+    attn_attn_dropout, ln_1, 4 of 7 ops of transformer.
+    """
+
+    weights = ("*", "attn.mask")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["clone", i],
-            live["clone_2", i],
-            live["eq", i],
-            live["attn_attn_dropout_mask", i],
-            live["clone_3", i],
-            live["clone_4", i],
-            live["attn_resid_dropout_mask", i],
-            live["x_2", i],
-            live["mlp_c_fc", i],
-            live["mlp_dropout_mask", i],
-            live["x", i + 1],
-        ) = block_forward([live.take(("x", i))], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockH0Step.begin(ctx, token, live, i, *rest)
+        live["y", i], ctx.kept_attn_part1 = block_attn_part1_forward(live["x", i], w)
+        live["x_add", i], ctx.kept_attn_part2 = block_attn_part2_forward(
+            [live.take("y", i), live.take("x", i)], w
+        )
+        live["x", i + 1], ctx.kept_mlp = block_mlp_forward(live["x_add", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        weights_1_before = live["weights", i - 1]
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockH0Step.resume(ctx)
+        w_1_before = live["w", i - 1]
         live["x", i] = transformer_recompute(
-            live["pos", i - 1], live["drop_mask", i - 1], live["idx"], weights_1_before
+            live["pos", i - 1], live["drop_mask", i - 1], live["idx"], w_1_before
         )
-        (
-            live["grad_x", i],
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_weight,
-            grad_attn_c_attn_bias,
-            grad_attn_c_proj_weight,
-            grad_attn_c_proj_bias,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_proj_weight,
-            grad_mlp_c_proj_bias,
-        ) = block_backward(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("mlp_dropout_mask", i)),
-                live.take(("mlp_c_fc", i)),
-                live.take(("x_2", i)),
-                live.take(("attn_resid_dropout_mask", i)),
-                live.take(("clone_4", i)),
-                live.take(("clone", i)),
-                live.take(("clone_2", i)),
-                live.take(("eq", i)),
-                live.take(("attn_attn_dropout_mask", i)),
-                live.take(("clone_3", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+        live["grad_x_add", i], mlp_grads = block_mlp_backward(
+            ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_bias,
-            grad_attn_c_attn_weight,
-            None,
-            grad_attn_c_proj_bias,
-            grad_attn_c_proj_weight,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_proj_bias,
-            grad_mlp_c_proj_weight,
+        live["grad_y", i], attn_part2_grads = block_attn_part2_backward(
+            ctx.kept_attn_part2, live["grad_x_add", i], w
+        )
+        live["grad_x", i], attn_part1_grads = block_attn_part1_backward(
+            ctx.kept_attn_part1,
+            [live.take("grad_y", i), live.take("x", i), live.take("grad_x_add", i)],
+            w,
+        )
+        return BlockH0Step.hand(
+            ctx, token, {**mlp_grads, **attn_part2_grads, **attn_part1_grads}
         )
 
 
-class BlockStep_2(torch.autograd.Function):
-    """transformer.h.1."""
+class BlockH1Step(RematStep):
+    """transformer.h.1.
+
+    Keeps: attn_c_attn 3.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
+    attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: ln_2, mlp_c_fc, mlp_gelu, ln_1.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights_2(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["attn_c_attn", i],
-            live["attn", i],
-            live["attn_logsumexp", i],
-            live["attn_resid_dropout_mask", i],
-            live["x_2", i],
-            live["mlp_dropout_mask", i],
-            live["x", i + 1],
-        ) = block_forward_2(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockH1Step.begin(ctx, token, live, i, *rest)
+        live["x_add", i], ctx.kept_attn = block_attn_forward(live["x", i], w)
+        live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward(live["x_add", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights_2(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_weight,
-            grad_attn_c_attn_bias,
-            grad_attn_c_proj_weight,
-            grad_attn_c_proj_bias,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_proj_weight,
-            grad_mlp_c_proj_bias,
-        ) = block_backward_2(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("mlp_dropout_mask", i)),
-                live.take(("x_2", i)),
-                live.take(("attn_resid_dropout_mask", i)),
-                live.take(("attn", i)),
-                live.take(("x", i)),
-                live.take(("attn_c_attn", i)),
-                live.take(("attn_logsumexp", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockH1Step.resume(ctx)
+        live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward(
+            ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_bias,
-            grad_attn_c_attn_weight,
-            grad_attn_c_proj_bias,
-            grad_attn_c_proj_weight,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_proj_bias,
-            grad_mlp_c_proj_weight,
+        live["grad_x", i], attn_grads = block_attn_backward(
+            ctx.kept_attn, [live.take("x", i), live.take("grad_x_add", i)], w
         )
+        return BlockH1Step.hand(ctx, token, {**mlp_grads, **attn_grads})
 
 
-class BlockStep_3(torch.autograd.Function):
-    """transformer.h.2."""
+class BlockH0Step_2(RematStep):
+    """transformer.h.2.
+
+    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
+    1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
+    x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_masked_fill,
+    att_softmax, attn_attn_dropout, ln_1.
+    """
+
+    weights = ("*", "attn.mask")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["clone", i],
-            live["clone_2", i],
-            live["eq", i],
-            live["attn_attn_dropout_mask", i],
-            live["clone_3", i],
-            live["clone_4", i],
-            live["attn_resid_dropout_mask", i],
-            live["x_2", i],
-            live["mlp_dropout_mask", i],
-            live["x", i + 1],
-        ) = block_forward_3(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockH0Step_2.begin(ctx, token, live, i, *rest)
+        live["y", i], ctx.kept_attn_part1 = block_attn_part1_forward(live["x", i], w)
+        live["x_add", i], ctx.kept_attn_part2 = block_h_0_attn_part2_forward(
+            [live.take("y", i)], live["x", i], w
+        )
+        live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward(live["x_add", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_weight,
-            grad_attn_c_attn_bias,
-            grad_attn_c_proj_weight,
-            grad_attn_c_proj_bias,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_proj_weight,
-            grad_mlp_c_proj_bias,
-        ) = block_backward_3(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("mlp_dropout_mask", i)),
-                live.take(("x_2", i)),
-                live.take(("attn_resid_dropout_mask", i)),
-                live.take(("clone_4", i)),
-                live.take(("clone", i)),
-                live.take(("clone_2", i)),
-                live.take(("eq", i)),
-                live.take(("attn_attn_dropout_mask", i)),
-                live.take(("clone_3", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockH0Step_2.resume(ctx)
+        live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward(
+            ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_bias,
-            grad_attn_c_attn_weight,
-            None,
-            grad_attn_c_proj_bias,
-            grad_attn_c_proj_weight,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_proj_bias,
-            grad_mlp_c_proj_weight,
+        live["grad_y", i], attn_part2_grads = block_attn_part2_backward(
+            ctx.kept_attn_part2, live["grad_x_add", i], w
+        )
+        live["grad_x", i], attn_part1_grads = block_attn_part1_backward(
+            ctx.kept_attn_part1,
+            [live.take("grad_y", i), live.take("x", i), live.take("grad_x_add", i)],
+            w,
+        )
+        return BlockH0Step_2.hand(
+            ctx, token, {**mlp_grads, **attn_part2_grads, **attn_part1_grads}
         )
 
 
-class BlockStep_4(torch.autograd.Function):
-    """transformer.h.3."""
+class BlockH1Step_2(RematStep):
+    """transformer.h.3.
+
+    Keeps: attn_c_attn 3.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
+    attn_resid_dropout_mask 256.0 KiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: mlp_gelu, attn_c_proj, attn_resid_dropout, x_add, ln_2, ln_1.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights_2(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockH1Step_2.begin(ctx, token, live, i, *rest)
         (
-            live["attn_c_attn", i],
-            live["attn", i],
-            live["attn_logsumexp", i],
+            live["y", i],
             live["attn_resid_dropout_mask", i],
-            live["mlp_c_fc", i],
-            live["mlp_dropout_mask", i],
-            live["x", i + 1],
-        ) = block_forward_4(live["x", i], weights)
+            live["x_add", i],
+            ctx.kept_attn,
+        ) = block_h_1_attn_forward(live["x", i], w)
+        live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward_2(
+            [live.take("x_add", i)], w
+        )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights_2(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_weight,
-            grad_attn_c_attn_bias,
-            grad_attn_c_proj_weight,
-            grad_attn_c_proj_bias,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_proj_weight,
-            grad_mlp_c_proj_bias,
-        ) = block_backward_4(
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockH1Step_2.resume(ctx)
+        live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward_2(
+            ctx.kept_mlp,
+            [live.take("grad_x", i + 1)],
+            live["y", i],
+            live["attn_resid_dropout_mask", i],
+            live["x", i],
+            w,
+        )
+        live["grad_x", i], attn_grads = block_h_1_attn_backward(
+            ctx.kept_attn,
             [
-                live.take(("grad_x", i + 1)),
-                live.take(("mlp_dropout_mask", i)),
-                live.take(("mlp_c_fc", i)),
-                live.take(("attn", i)),
-                live.take(("attn_resid_dropout_mask", i)),
-                live.take(("x", i)),
-                live.take(("attn_c_attn", i)),
-                live.take(("attn_logsumexp", i)),
+                live.take("attn_resid_dropout_mask", i),
+                live.take("y", i),
+                live.take("x", i),
+                live.take("grad_x_add", i),
             ],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            grad_ln_1_weight,
-            grad_ln_1_bias,
-            grad_attn_c_attn_bias,
-            grad_attn_c_attn_weight,
-            grad_attn_c_proj_bias,
-            grad_attn_c_proj_weight,
-            grad_ln_2_weight,
-            grad_ln_2_bias,
-            grad_mlp_c_fc_bias,
-            grad_mlp_c_fc_weight,
-            grad_mlp_c_proj_bias,
-            grad_mlp_c_proj_weight,
-        )
+        return BlockH1Step_2.hand(ctx, token, {**mlp_grads, **attn_grads})
 
 
-class LnFLmHeadStep(torch.autograd.Function):
-    """transformer.ln_f..lm_head."""
+class LnFLmHeadStep(RematStep):
+    """transformer.ln_f..lm_head.
+
+    Keeps: loss_log_softmax 4.0 MiB, loss_weight 4 B.
+    Runs again: transformer_ln_f.
+    """
+
+    weights = ("transformer.ln_f.weight", "transformer.ln_f.bias", "lm_head.weight")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = LnFLmHeadWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = LnFLmHeadStep.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
-        (
-            live["log_softmax", i],
-            live["nll_loss_forward_weight", i],
-            lm_head_2,
-            nll_loss_forward,
-        ) = ln_f_lm_head_forward(live["x", i], live["targets"], weights)
-        return lm_head_2, nll_loss_forward
+        logits, loss, ctx.kept = ln_f_lm_head_forward(live["x", i], live["targets"], w)
+        return logits, loss
 
     @staticmethod
-    def backward(ctx, grad_lm_head_2, grad_nll_loss_forward):
-        if torch.is_grad_enabled():
+    @once_differentiable
+    def backward(
+        ctx: Any, grad_logits: Tensor, grad_loss: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        w, live, i = LnFLmHeadStep.resume(ctx)
+        if grad_logits is not None:
             raise RuntimeError(
-                "create_graph=True asks for gradients of gradients, which are not planned: "
-                "call eager_forward, the forward of model.py"
+                "a gradient arrived for logits, but this file was generated for that of "
+                "loss alone: return the sum of several losses as one"
             )
-        weights = LnFLmHeadWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        if grad_lm_head_2 is not None:
+        if grad_loss is None:
             raise RuntimeError(
-                "a gradient arrived for output[0], which lm_head makes, but this file was generated for that of "
-                "output[1] alone: return the sum of several losses as one"
+                "no gradient arrived for loss, which this file was generated for"
             )
-        if grad_nll_loss_forward is None:
-            raise RuntimeError(
-                "no gradient arrived for output[1] but this file was generated for it"
-            )
-        (
-            live["grad_x", i],
-            grad_transformer_ln_f_weight,
-            grad_transformer_ln_f_bias,
-            grad_lm_head_weight,
-        ) = ln_f_lm_head_backward(
-            [
-                live.take(("log_softmax", i)),
-                live.take(("nll_loss_forward_weight", i)),
-                live.take(("x", i)),
-            ],
-            grad_nll_loss_forward,
-            live["targets"],
-            weights,
+        live["grad_x", i], grads = ln_f_lm_head_backward(
+            ctx.kept, [live.take("x", i)], grad_loss, live["targets"], w
         )
-        return (
-            grad_nll_loss_forward.new_empty(0),
-            None,
-            None,
-            grad_transformer_ln_f_weight,
-            grad_transformer_ln_f_bias,
-            grad_lm_head_weight,
-        )
+        return LnFLmHeadStep.hand(ctx, grad_loss.new_empty(0), grads)
 
 
-def check_step(model, inputs):
+# The blocks in the order of forward, all but the last, and the module that each belongs to.
+REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
+    (TransformerStep, "transformer"),
+    (BlockH0Step, "transformer.h.0"),
+    (BlockH1Step, "transformer.h.1"),
+    (BlockH0Step_2, "transformer.h.2"),
+    (BlockH1Step_2, "transformer.h.3"),
+)
+
+
+def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
     """Refuse a model or inputs other than those that the plan was made for."""
-    for name, value, shape, dtype, requires_grad in (
-        ("idx", inputs["idx"], (16, 128), torch.int64, False),
-        ("targets", inputs["targets"], (16, 128), torch.int64, False),
+    for name, shape, dtype, requires_grad in (
+        ("idx", (16, 128), torch.int64, False),
+        ("targets", (16, 128), torch.int64, False),
     ):
-        if not isinstance(value, torch.Tensor):
+        value = inputs[name]
+        if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
@@ -2009,12 +1339,14 @@ def check_step(model, inputs):
         if got != (shape, dtype, requires_grad) or value.device.type != "cpu":
             raise ValueError(
                 f"{name} is {value.dtype}{list(value.shape)} on {value.device.type} "
-                f"(requires_grad={value.requires_grad}), but this file was generated for {dtype}{list(shape)} on "
-                f"cpu (requires_grad={requires_grad}): regenerate it with these inputs"
+                f"(requires_grad={value.requires_grad}), but this file was generated for "
+                f"{dtype}{list(shape)} on cpu (requires_grad={requires_grad}): "
+                "regenerate it with these inputs"
             )
     if torch.is_autocast_enabled("cpu"):
         raise ValueError(
-            "this file was generated for a step without autocast: regenerate it, or leave autocast off"
+            "this file was generated for a step without autocast: "
+            "regenerate it, or leave autocast off"
         )
     text = "".join(
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
@@ -2023,9 +1355,20 @@ def check_step(model, inputs):
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "b5934b18a438b60c":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
-            "that this file was generated for (875264 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "evaluation are not those that this file was generated for "
+            "(875264 elements): regenerate it for this configuration"
         )
+
+
+def remat_step(model: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+    """Forward of the planned step; backward is waiting in what it returns."""
+    check_step(model, inputs)
+    live = Live({"idx": inputs["idx"], "targets": inputs["targets"]})
+    token = torch.empty(0, requires_grad=True)
+    for i, (step, path) in enumerate(REMAT_STEPS):
+        token = step.run(model, path, token, live, i)
+    return LnFLmHeadStep.run(model, "", token, live, len(REMAT_STEPS))
 
 
 class GPT(nn.Module):
@@ -2082,43 +1425,13 @@ class GPT(nn.Module):
             loss = None
         return logits, loss
 
-    def forward(self, idx: Tensor, targets: Tensor | None = None):
+    def forward(
+        self, idx: Tensor, targets: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """The planned training step; evaluation takes the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(idx, targets)
-        check_step(
-            self,
-            {
-                "idx": idx,
-                "targets": targets,
-            },
-        )
-        live = Live()
-        live.lend("idx", idx)
-        live.lend("targets", targets)
-        token = torch.empty(0, requires_grad=True)
-        token = TransformerStep.apply(
-            token,
-            live,
-            0,
-            *TransformerWeights.of(self.get_submodule("transformer"), self),
-        )
-        token = BlockStep.apply(
-            token, live, 1, *BlockWeights.of(self.get_submodule("transformer.h.0"))
-        )
-        token = BlockStep_2.apply(
-            token, live, 2, *BlockWeights_2.of(self.get_submodule("transformer.h.1"))
-        )
-        token = BlockStep_3.apply(
-            token, live, 3, *BlockWeights.of(self.get_submodule("transformer.h.2"))
-        )
-        token = BlockStep_4.apply(
-            token, live, 4, *BlockWeights_2.of(self.get_submodule("transformer.h.3"))
-        )
-        lm_head_2, nll_loss_forward = LnFLmHeadStep.apply(
-            token, live, 5, *LnFLmHeadWeights.of(self)
-        )
-        return (lm_head_2, nll_loss_forward)
+        return remat_step(self, {"idx": idx, "targets": targets})
 
     @torch.no_grad()
     def generate(self, idx: Tensor, max_new_tokens: int) -> Tensor:

@@ -7,26 +7,30 @@
 # device    cpu, torch 2.13, costs roofline
 # budget    99.1 MiB  (103943966 bytes)
 # peak      98.2 MiB  (102985352 bytes; model.py: 165.2 MiB), in backward of norm..output
+#           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
+#           labels.flatten()))
 #           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +2.1 % of the step; no schedule within this budget is below +1.8 %
-# seal      v1-e330597c7dc7-d013c6847ee6
 #
-# block           forward keeps  backward runs again  peak there
-# tok_embeddings  0 B            -                    7.4 MiB
-# layers.0        22.2 MiB       6 of 28 ops          48.8 MiB
-# layers.1        20.7 MiB       7 of 28 ops          70.7 MiB
-# layers.2        20.7 MiB       7 of 28 ops          92.6 MiB
-# norm..output    16.0 MiB       2 of 9 ops           98.2 MiB
+# block           count  forward keeps  peak there  backward runs again
+# tok_embeddings  1      0 B            7.4 MiB     -
+# layers.0        1      22.2 MiB       48.8 MiB    feed_forward_silu, feed_forward_mul, mul_2,
+#                                                   ffn_norm_mul, mul, attention_norm_mul
+# layers.1-2      2      20.7 MiB       92.6 MiB    feed_forward_silu, feed_forward_mul, mul_2,
+#                                                   ffn_norm_mul, xv_copy, mul, attention_norm_mul
+# norm..output    1      8.0 MiB        98.2 MiB    output_mul, norm_mul
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
 import hashlib
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 
 @dataclass
@@ -137,920 +141,653 @@ class TransformerBlock(nn.Module):
 
 
 aten = torch.ops.aten
+Tensors = dict[str, Tensor]
 
 
-# ---- block: tok_embeddings ----
+# ---- Embedding: tok_embeddings ----
 
 
-def embedding_forward(tokens, weights):
+def embedding_forward(tokens: Tensor, w: Tensors) -> Tensor:
     """Forward of Embedding."""
     # h = self.tok_embeddings(tokens)
-    out = aten.embedding(weights.weight, tokens)  # f32[32, 128, 128]
+    out = F.embedding(tokens, w["weight"])  # f32[32, 128, 128]
     return out
 
 
-def embedding_backward(taken, tokens):
-    """Gradients of Embedding."""
-    (grad_out,) = taken
-    taken.clear()
+def embedding_backward(taken: list[Tensor], tokens: Tensor) -> Tensors:
+    """Backward of Embedding."""
+    grad_out = taken.pop()
     # grad of h = self.tok_embeddings(tokens)
     grad_weight = aten.embedding_dense_backward(
         grad_out, tokens, 512, -1, False
     )  # f32[512, 128]
-    del grad_out
-    return grad_weight
+    return {"weight": grad_weight}
 
 
-# ---- block: layers.0 ----
+# ---- TransformerBlock: layers.0-2 ----
 
 
-def transformer_block_forward(x, weights):
-    """Forward of TransformerBlock."""
-    # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
-    mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
-    del pow_2
-    add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
-    del mean
-    rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
-    del add
-    output = x * rsqrt  # f32[32, 128, 128]
-    # return output * self.weight
-    mul = output.mul_(
-        weights.attention_norm_weight
-    )  # f32[32, 128, 128], in place of output
-    del output
-    # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    attention_wq = torch.mm(
-        mul.view([4096, 128]), weights.attention_wq_weight.t()
-    )  # f32[4096, 128]
-    attention_wk = torch.mm(
-        mul.view([4096, 128]), weights.attention_wk_weight.t()
-    )  # f32[4096, 32]
-    attention_wv = torch.mm(
-        mul.view([4096, 128]), weights.attention_wv_weight.t()
-    )  # f32[4096, 32]
-    del mul
-    # xq = apply_rotary_emb(xq, freqs_cis)
-    mul_2 = aten.view_as_complex(
-        attention_wq.view([32, 128, 8, -1, 2])
-    ) * weights.freqs_cis.view(
-        [1, 128, 1, 8]
+def transformer_block_attention_norm_forward(
+    x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor]:
+    """Forward of attention_norm in TransformerBlock."""
+    # attention_norm: output = self._norm(x.float()).type_as(x)
+    attention_norm_pow = x**2  # f32[32, 128, 128]
+    attention_norm_mean = attention_norm_pow.mean([-1], True)  # f32[32, 128, 1]
+    del attention_norm_pow
+    attention_norm_add = attention_norm_mean.add_(1e-05)  # f32[32, 128, 1]
+    del attention_norm_mean
+    attention_norm_rsqrt = torch.rsqrt(attention_norm_add)  # f32[32, 128, 1]
+    del attention_norm_add
+    mul = x * attention_norm_rsqrt  # f32[32, 128, 128]
+    # attention_norm: return output * self.weight
+    attention_norm_mul = mul.mul_(w["attention_norm.weight"])  # f32[32, 128, 128]
+    return attention_norm_rsqrt, attention_norm_mul
+
+
+def transformer_block_attention_part1_forward(
+    taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Forward of attention_part1 in TransformerBlock."""
+    attention_norm_mul = taken.pop()
+    # attention: xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    attention_wq = F.linear(attention_norm_mul, w["attention.wq.weight"])
+    attention_wq = attention_wq.view(32, 128, 8, 8, 2)  # f32[32, 128, 8, 8, 2]
+    attention_wk = F.linear(attention_norm_mul, w["attention.wk.weight"])
+    attention_wk = attention_wk.view(32, 128, 2, 8, 2)  # f32[32, 128, 2, 8, 2]
+    xv = F.linear(attention_norm_mul, w["attention.wv.weight"])
+    xv = xv.view(32, 128, 2, 16)  # f32[32, 128, 2, 16]
+    del attention_norm_mul
+    # attention: xq = apply_rotary_emb(xq, freqs_cis)
+    xq_mul = aten.view_as_complex(attention_wq) * w["/freqs_cis"].view(
+        1, 128, 1, 8
     )  # c64[32, 128, 8, 8]
     del attention_wq
-    # xk = apply_rotary_emb(xk, freqs_cis)
-    mul_3 = aten.view_as_complex(
-        attention_wk.view([32, 128, 2, -1, 2])
-    ) * weights.freqs_cis.view(
-        [1, 128, 1, 8]
+    # attention: xk = apply_rotary_emb(xk, freqs_cis)
+    xk_mul = aten.view_as_complex(attention_wk) * w["/freqs_cis"].view(
+        1, 128, 1, 8
     )  # c64[32, 128, 2, 8]
-    del attention_wk
-    # keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    clone = aten.clone(
-        aten.view_as_real(mul_3)
-        .view([32, 128, 2, 16])
+    return xv, xq_mul, xk_mul
+
+
+def transformer_block_attention_part2_forward(
+    taken: list[Tensor], xq_mul: Tensor, x: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attention_part2 in TransformerBlock."""
+    xk_mul, xv = drain(taken)
+    # attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
+    xk_copy = (
+        aten.view_as_real(xk_mul)
+        .view(32, 128, 2, 16)
         .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16]
-    del mul_3
-    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    clone_2 = aten.clone(
-        attention_wv.view([32, 128, 2, 16]).unsqueeze(3).expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16]
-    del attention_wv
-    # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        .expand(32, 128, 2, 4, 16)
+        .contiguous()
+    )
+    xk_copy = xk_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
+    del xk_mul
+    # attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
+    xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
+    del xv
+    # attention: output = F.scaled_dot_product_attention(queries, keys, values, is_c ...
     (
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
     ) = aten._scaled_dot_product_flash_attention_for_cpu(
-        aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
-        clone.view([32, 128, 8, 16]).transpose(1, 2),
-        clone_2.view([32, 128, 8, 16]).transpose(1, 2),
+        aten.view_as_real(xq_mul).view(32, 128, 8, 16).transpose(1, 2),
+        xk_copy.transpose(1, 2),
+        xv_copy.transpose(1, 2),
         0.0,
         True,
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
-    # return self.wo(output)
+    # attention: return self.wo(output)
     attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        weights.attention_wo_weight.t(),
-    )  # f32[4096, 128]
+        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
+        w["attention.wo.weight"].t(),
+    )
+    attention_wo = attention_wo.view(32, 128, 128)  # f32[32, 128, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
-    del attention_wo
-    # output = self._norm(x.float()).type_as(x)
-    pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
-    mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
-    del pow_3
-    add_2 = mean_2.add_(1e-05)  # f32[32, 128, 1], in place of mean_2
-    del mean_2
-    rsqrt_2 = torch.rsqrt(add_2)  # f32[32, 128, 1]
-    del add_2
-    output_2 = h * rsqrt_2  # f32[32, 128, 128]
-    # return output * self.weight
-    mul_4 = output_2.mul_(
-        weights.ffn_norm_weight
-    )  # f32[32, 128, 128], in place of output_2
-    del output_2
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), weights.feed_forward_w1_weight.t()
-    )  # f32[4096, 384]
-    silu = F.silu(feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), weights.feed_forward_w3_weight.t()
-    )  # f32[4096, 384]
-    del mul_4
-    mul_5 = silu.mul_(
-        feed_forward_w3.view([32, 128, 384])
-    )  # f32[32, 128, 384], in place of silu
-    del silu
-    feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), weights.feed_forward_w2_weight.t()
-    )  # f32[4096, 128]
-    del mul_5
-    # return h + self.feed_forward(self.ffn_norm(h))
-    out = h + feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
-    del feed_forward_w2
-    return (
-        rsqrt,
-        mul_2,
-        clone,
-        clone_2,
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
-        h,
-        rsqrt_2,
-        feed_forward_w1,
-        feed_forward_w3,
-        out,
-    )
+    h = x + attention_wo  # f32[32, 128, 128]
+    return h, [
+        xk_copy,
+        xv_copy,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
+    ]
 
 
-def transformer_block_forward_2(x, weights):
-    """Forward of TransformerBlock."""
-    # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
-    mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
-    del pow_2
-    add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
-    del mean
-    rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
-    del add
-    output = x * rsqrt  # f32[32, 128, 128]
-    # return output * self.weight
-    mul = output.mul_(
-        weights.attention_norm_weight
-    )  # f32[32, 128, 128], in place of output
-    del output
-    # xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    attention_wq = torch.mm(
-        mul.view([4096, 128]), weights.attention_wq_weight.t()
-    )  # f32[4096, 128]
-    attention_wk = torch.mm(
-        mul.view([4096, 128]), weights.attention_wk_weight.t()
-    )  # f32[4096, 32]
-    attention_wv = torch.mm(
-        mul.view([4096, 128]), weights.attention_wv_weight.t()
-    )  # f32[4096, 32]
-    del mul
-    # xq = apply_rotary_emb(xq, freqs_cis)
-    mul_2 = aten.view_as_complex(
-        attention_wq.view([32, 128, 8, -1, 2])
-    ) * weights.freqs_cis.view(
-        [1, 128, 1, 8]
-    )  # c64[32, 128, 8, 8]
-    del attention_wq
-    # xk = apply_rotary_emb(xk, freqs_cis)
-    mul_3 = aten.view_as_complex(
-        attention_wk.view([32, 128, 2, -1, 2])
-    ) * weights.freqs_cis.view(
-        [1, 128, 1, 8]
-    )  # c64[32, 128, 2, 8]
-    del attention_wk
-    # keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    clone = aten.clone(
-        aten.view_as_real(mul_3)
-        .view([32, 128, 2, 16])
-        .unsqueeze(3)
-        .expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16]
-    del mul_3
-    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    clone_2 = aten.clone(
-        attention_wv.view([32, 128, 2, 16]).unsqueeze(3).expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16]
-    # output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    (
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
-    ) = aten._scaled_dot_product_flash_attention_for_cpu(
-        aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
-        clone.view([32, 128, 8, 16]).transpose(1, 2),
-        clone_2.view([32, 128, 8, 16]).transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[32, 8, 128, 16], f32[32, 8, 128]
-    del clone_2
-    # return self.wo(output)
-    attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
-        weights.attention_wo_weight.t(),
-    )  # f32[4096, 128]
-    # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + attention_wo.view([32, 128, 128])  # f32[32, 128, 128]
-    del attention_wo
-    # output = self._norm(x.float()).type_as(x)
-    pow_3 = aten.pow.Tensor_Scalar(h, 2)  # f32[32, 128, 128]
-    mean_2 = aten.mean.dim(pow_3, [-1], True)  # f32[32, 128, 1]
-    del pow_3
-    add_2 = mean_2.add_(1e-05)  # f32[32, 128, 1], in place of mean_2
-    del mean_2
-    rsqrt_2 = torch.rsqrt(add_2)  # f32[32, 128, 1]
-    del add_2
-    output_2 = h * rsqrt_2  # f32[32, 128, 128]
-    # return output * self.weight
-    mul_4 = output_2.mul_(
-        weights.ffn_norm_weight
-    )  # f32[32, 128, 128], in place of output_2
-    del output_2
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    feed_forward_w1 = torch.mm(
-        mul_4.view([4096, 128]), weights.feed_forward_w1_weight.t()
-    )  # f32[4096, 384]
-    silu = F.silu(feed_forward_w1.view([32, 128, 384]))  # f32[32, 128, 384]
-    feed_forward_w3 = torch.mm(
-        mul_4.view([4096, 128]), weights.feed_forward_w3_weight.t()
-    )  # f32[4096, 384]
-    del mul_4
-    mul_5 = silu.mul_(
-        feed_forward_w3.view([32, 128, 384])
-    )  # f32[32, 128, 384], in place of silu
-    del silu
-    feed_forward_w2 = torch.mm(
-        mul_5.view([4096, 384]), weights.feed_forward_w2_weight.t()
-    )  # f32[4096, 128]
-    del mul_5
-    # return h + self.feed_forward(self.ffn_norm(h))
-    out = h + feed_forward_w2.view([32, 128, 128])  # f32[32, 128, 128]
-    del feed_forward_w2
-    return (
-        rsqrt,
-        attention_wv,
-        mul_2,
-        clone,
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
-        h,
-        rsqrt_2,
-        feed_forward_w1,
-        feed_forward_w3,
-        out,
-    )
-
-
-def transformer_block_backward(taken, weights):
-    """Gradients of TransformerBlock."""
-    (
-        feed_forward_w1,
-        feed_forward_w3,
-        grad_out,
-        h,
-        rsqrt_2,
-        scaled_dot_product_flash_attention_for_c,
-        mul_2,
-        clone,
-        clone_2,
-        scaled_dot_product_flash_attention_for_c_2,
-        x,
-        rsqrt,
-    ) = taken
-    taken.clear()
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    feed_forward_w1_unsafe_view = feed_forward_w1.view([32, 128, 384])
-    silu = F.silu(feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
-    feed_forward_w3_unsafe_view = feed_forward_w3.view([32, 128, 384])
-    mul_5 = silu * feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_out_view = grad_out.view([4096, 128])
-    grad_feed_forward_w2_weight = torch.mm(
-        grad_out_view.t(), mul_5.view([4096, 384])
-    )  # f32[128, 384]
-    del mul_5
-    grad_mul_5_view = torch.mm(
-        grad_out_view, weights.feed_forward_w2_weight
-    )  # f32[4096, 384]
-    grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
-    grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
-    del silu
-    grad_silu_2 = (
-        grad_mul_5_view_view * feed_forward_w3_unsafe_view
+def transformer_block_ffn_norm_forward(
+    h: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of ffn_norm in TransformerBlock."""
+    # ffn_norm: output = self._norm(x.float()).type_as(x)
+    ffn_norm_pow = h**2  # f32[32, 128, 128]
+    ffn_norm_mean = ffn_norm_pow.mean([-1], True)  # f32[32, 128, 1]
+    del ffn_norm_pow
+    ffn_norm_add = ffn_norm_mean.add_(1e-05)  # f32[32, 128, 1]
+    del ffn_norm_mean
+    ffn_norm_rsqrt = torch.rsqrt(ffn_norm_add)  # f32[32, 128, 1]
+    del ffn_norm_add
+    mul_2 = h * ffn_norm_rsqrt  # f32[32, 128, 128]
+    # ffn_norm: return output * self.weight
+    ffn_norm_mul = mul_2.mul_(w["ffn_norm.weight"])  # f32[32, 128, 128]
+    del mul_2
+    # feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    feed_forward_w1 = F.linear(
+        ffn_norm_mul, w["feed_forward.w1.weight"]
     )  # f32[32, 128, 384]
-    del (
-        grad_mul_5_view,
-        grad_mul_5_view_view,
-        feed_forward_w3,
-        feed_forward_w3_unsafe_view,
-    )
-    # output = self._norm(x.float()).type_as(x)
-    output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul_4 = output_2 * weights.ffn_norm_weight  # f32[32, 128, 128], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_silu_view = grad_silu.view([4096, 384])
-    grad_feed_forward_w3_weight = torch.mm(
-        grad_silu_view.t(), mul_4.view([4096, 128])
-    )  # f32[384, 128]
-    grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, weights.feed_forward_w3_weight
-    )  # f32[4096, 128]
-    del grad_silu, grad_silu_view
-    grad_feed_forward_w1_unsafe_view = aten.silu_backward(
-        grad_silu_2, feed_forward_w1_unsafe_view
+    feed_forward_silu = F.silu(feed_forward_w1)  # f32[32, 128, 384]
+    feed_forward_w3 = F.linear(
+        ffn_norm_mul, w["feed_forward.w3.weight"]
     )  # f32[32, 128, 384]
-    del grad_silu_2, feed_forward_w1, feed_forward_w1_unsafe_view
-    grad_feed_forward_w1_unsafe_view_view = grad_feed_forward_w1_unsafe_view.view(
-        [4096, 384]
-    )
-    grad_feed_forward_w1_weight = torch.mm(
-        grad_feed_forward_w1_unsafe_view_view.t(), mul_4.view([4096, 128])
-    )  # f32[384, 128]
-    del mul_4
-    grad_mul_4_view = torch.mm(
-        grad_feed_forward_w1_unsafe_view_view, weights.feed_forward_w1_weight
-    )  # f32[4096, 128]
-    del grad_feed_forward_w1_unsafe_view, grad_feed_forward_w1_unsafe_view_view
-    grad_add = grad_mul_4_view_2.view([32, 128, 128]) + grad_mul_4_view.view(
-        [32, 128, 128]
+    del ffn_norm_mul
+    feed_forward_mul = feed_forward_silu.mul_(feed_forward_w3)  # f32[32, 128, 384]
+    del feed_forward_silu
+    feed_forward_w2 = F.linear(
+        feed_forward_mul, w["feed_forward.w2.weight"]
     )  # f32[32, 128, 128]
-    del grad_mul_4_view_2, grad_mul_4_view
-    # grad of return output * self.weight
-    grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_add.mul_(
-        weights.ffn_norm_weight
-    )  # f32[32, 128, 128], in place of grad_add
-    del grad_add
-    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
+    del feed_forward_mul
+    # return h + self.feed_forward(self.ffn_norm(h))
+    out = h + feed_forward_w2  # f32[32, 128, 128]
+    return out, [ffn_norm_rsqrt, feed_forward_w1, feed_forward_w3]
+
+
+def transformer_block_attention_part2_forward_2(
+    taken: list[Tensor], xv: Tensor, xq_mul: Tensor, x: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attention_part2 in TransformerBlock."""
+    xk_mul = taken.pop()
+    # attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
+    xk_copy = (
+        aten.view_as_real(xk_mul)
+        .view(32, 128, 2, 16)
+        .unsqueeze(3)
+        .expand(32, 128, 2, 4, 16)
+        .contiguous()
+    )
+    xk_copy = xk_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
+    del xk_mul
+    # attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
+    xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
+    # attention: output = F.scaled_dot_product_attention(queries, keys, values, is_c ...
+    (
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
+    ) = aten._scaled_dot_product_flash_attention_for_cpu(
+        aten.view_as_real(xq_mul).view(32, 128, 8, 16).transpose(1, 2),
+        xk_copy.transpose(1, 2),
+        xv_copy.transpose(1, 2),
+        0.0,
+        True,
+    )  # f32[32, 8, 128, 16], f32[32, 8, 128]
+    del xv_copy
+    # attention: return self.wo(output)
+    attention_wo = torch.mm(
+        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
+        w["attention.wo.weight"].t(),
+    )
+    attention_wo = attention_wo.view(32, 128, 128)  # f32[32, 128, 128]
+    # h = x + self.attention(self.attention_norm(x), freqs_cis)
+    h = x + attention_wo  # f32[32, 128, 128]
+    return h, [
+        xk_copy,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
+    ]
+
+
+def transformer_block_ffn_norm_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of ffn_norm in TransformerBlock."""
+    ffn_norm_rsqrt, feed_forward_w1, feed_forward_w3 = drain(kept)
+    grad_out, h = drain(taken)
+    # recompute feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    feed_forward_silu = F.silu(feed_forward_w1)  # f32[32, 128, 384]
+    feed_forward_mul = feed_forward_silu * feed_forward_w3  # f32[32, 128, 384]
+    # grad of feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    grad_feed_forward_w2_weight = torch.mm(
+        grad_out.flatten(0, 1).t(), feed_forward_mul.flatten(0, 1)
+    )  # f32[128, 384]
+    del feed_forward_mul
+    grad_feed_forward_mul = grad_out @ w["feed_forward.w2.weight"]  # f32[32, 128, 384]
+    grad_feed_forward_w3 = feed_forward_silu.mul_(
+        grad_feed_forward_mul
+    )  # f32[32, 128, 384]
+    del feed_forward_silu
+    grad_feed_forward_silu = (
+        grad_feed_forward_mul * feed_forward_w3
+    )  # f32[32, 128, 384]
+    del grad_feed_forward_mul, feed_forward_w3
+    # recompute ffn_norm: output = self._norm(x.float()).type_as(x)
+    mul_2 = h * ffn_norm_rsqrt  # f32[32, 128, 128]
+    # recompute ffn_norm: return output * self.weight
+    ffn_norm_mul = mul_2 * w["ffn_norm.weight"]  # f32[32, 128, 128]
+    # grad of feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    grad_feed_forward_w3_weight = torch.mm(
+        grad_feed_forward_w3.flatten(0, 1).t(), ffn_norm_mul.flatten(0, 1)
+    )  # f32[384, 128]
+    grad_ffn_norm_mul_feed_forward_w3 = (
+        grad_feed_forward_w3 @ w["feed_forward.w3.weight"]
+    )  # f32[32, 128, 128]
+    del grad_feed_forward_w3
+    grad_feed_forward_w1 = aten.silu_backward(
+        grad_feed_forward_silu, feed_forward_w1
+    )  # f32[32, 128, 384]
+    del grad_feed_forward_silu, feed_forward_w1
+    grad_feed_forward_w1_weight = torch.mm(
+        grad_feed_forward_w1.flatten(0, 1).t(), ffn_norm_mul.flatten(0, 1)
+    )  # f32[384, 128]
+    del ffn_norm_mul
+    grad_ffn_norm_mul_feed_forward_w1 = (
+        grad_feed_forward_w1 @ w["feed_forward.w1.weight"]
+    )  # f32[32, 128, 128]
+    del grad_feed_forward_w1
+    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    grad_ffn_norm_mul = (
+        grad_ffn_norm_mul_feed_forward_w3 + grad_ffn_norm_mul_feed_forward_w1
+    )  # f32[32, 128, 128]
+    del grad_ffn_norm_mul_feed_forward_w3, grad_ffn_norm_mul_feed_forward_w1
+    # grad of ffn_norm: return output * self.weight
+    grad_mul_2_mul = mul_2.mul_(grad_ffn_norm_mul)  # f32[32, 128, 128]
+    del mul_2
+    grad_mul_2_mul_2 = grad_ffn_norm_mul.mul_(w["ffn_norm.weight"])  # f32[32, 128, 128]
+    del grad_ffn_norm_mul
+    grad_ffn_norm_weight = grad_mul_2_mul.sum([0, 1], True).view(128)  # f32[128]
+    del grad_mul_2_mul
+    # grad of ffn_norm: output = self._norm(x.float()).type_as(x)
+    grad_h_mul = grad_mul_2_mul_2 * h  # f32[32, 128, 128]
+    grad_h_mul_2 = grad_mul_2_mul_2.mul_(ffn_norm_rsqrt)  # f32[32, 128, 128]
+    del grad_mul_2_mul_2
+    grad_ffn_norm_rsqrt = grad_h_mul.sum([2], True)  # f32[32, 128, 1]
+    del grad_h_mul
     # grad of output = self._norm(x.float()).type_as(x)
-    grad_h = grad_output_2_2 * h  # f32[32, 128, 128]
-    grad_h_2 = grad_output_2_2.mul_(
-        rsqrt_2
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
-    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h, [2], True)  # f32[32, 128, 1]
-    del grad_h
-    grad_h_3 = grad_out.add_(grad_h_2)  # f32[32, 128, 128], in place of grad_out
-    del grad_out, grad_out_view, grad_h_2
-    grad_add_2 = aten.pow.Tensor_Scalar(rsqrt_2, 3)  # f32[32, 128, 1]
-    del rsqrt_2
-    grad_add_2_2 = grad_rsqrt_2.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt_2
-    del grad_rsqrt_2
-    grad_add_2_3 = grad_add_2_2.mul_(
-        grad_add_2
-    )  # f32[32, 128, 1], in place of grad_add_2_2
-    del grad_add_2_2, grad_add_2
-    grad_pow_3 = grad_add_2_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_2_3
-    grad_h_4 = aten.pow.Tensor_Scalar(h, 1.0)  # f32[32, 128, 128]
+    grad_h = grad_out.add_(grad_h_mul_2)  # f32[32, 128, 128]
+    del grad_out, grad_h_mul_2
+    # grad of ffn_norm: output = self._norm(x.float()).type_as(x)
+    grad_ffn_norm_add_rsqrt = ffn_norm_rsqrt**3  # f32[32, 128, 1]
+    del ffn_norm_rsqrt
+    grad_ffn_norm_add_rsqrt_2 = grad_ffn_norm_rsqrt.mul_(-0.5)  # f32[32, 128, 1]
+    del grad_ffn_norm_rsqrt
+    grad_ffn_norm_add_rsqrt_3 = grad_ffn_norm_add_rsqrt_2.mul_(
+        grad_ffn_norm_add_rsqrt
+    )  # f32[32, 128, 1]
+    del grad_ffn_norm_add_rsqrt_2, grad_ffn_norm_add_rsqrt
+    grad_ffn_norm_pow = (
+        grad_ffn_norm_add_rsqrt_3.expand(32, 128, 128) / 128
+    )  # f32[32, 128, 128]
+    del grad_ffn_norm_add_rsqrt_3
+    grad_h_pow = h**1.0  # f32[32, 128, 128]
     del h
-    grad_h_5 = grad_h_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_4
-    del grad_h_4
-    grad_h_6 = grad_pow_3.mul_(grad_h_5)  # f32[32, 128, 128], in place of grad_pow_3
-    del grad_pow_3, grad_h_5
-    grad_h_7 = grad_h_3.add_(grad_h_6)  # f32[32, 128, 128], in place of grad_h_3
-    del grad_h_3, grad_h_6
-    # grad of return self.wo(output)
-    grad_h_7_view = grad_h_7.view([4096, 128])
+    grad_h_pow_2 = grad_h_pow.mul_(2.0)  # f32[32, 128, 128]
+    del grad_h_pow
+    grad_h_pow_3 = grad_ffn_norm_pow.mul_(grad_h_pow_2)  # f32[32, 128, 128]
+    del grad_ffn_norm_pow, grad_h_pow_2
+    # grad of output = self._norm(x.float()).type_as(x)
+    grad_h_2 = grad_h.add_(grad_h_pow_3)  # f32[32, 128, 128]
+    return grad_h_2, {
+        "feed_forward.w1.weight": grad_feed_forward_w1_weight,
+        "feed_forward.w2.weight": grad_feed_forward_w2_weight,
+        "feed_forward.w3.weight": grad_feed_forward_w3_weight,
+        "ffn_norm.weight": grad_ffn_norm_weight,
+    }
+
+
+def transformer_block_attention_part2_backward(
+    kept: list[Tensor], taken: list[Tensor], grad_h_2: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensors]:
+    """Backward of attention_part2 in TransformerBlock."""
+    (
+        xk_copy,
+        xv_copy,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
+    ) = drain(kept)
+    xq_mul = taken.pop()
+    # grad of attention: return self.wo(output)
     grad_attention_wo_weight = torch.mm(
-        grad_h_7_view.t(),
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
+        grad_h_2.flatten(0, 1).t(),
+        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
     )  # f32[128, 128]
-    grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, weights.attention_wo_weight
-    )  # f32[4096, 128]
-    # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+    grad_output_transpose = grad_h_2 @ w["attention.wo.weight"]
+    grad_output_transpose = grad_output_transpose.view(32, 128, 8, 16)
+    # grad of attention: output = F.scaled_dot_product_attention(queries, keys, valu ...
     grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_scaled_dot_product_flash_attention_.view([32, 128, 8, 16]).transpose(
-                1, 2
-            ),
-            aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
-            clone.view([32, 128, 8, 16]).transpose(1, 2),
-            clone_2.view([32, 128, 8, 16]).transpose(1, 2),
-            scaled_dot_product_flash_attention_for_c,
-            scaled_dot_product_flash_attention_for_c_2,
+            grad_output_transpose.transpose(1, 2),
+            aten.view_as_real(xq_mul).view(32, 128, 8, 16).transpose(1, 2),
+            xk_copy.transpose(1, 2),
+            xv_copy.transpose(1, 2),
+            scaled_dot_product_flash_attention_for_cpu,
+            dot_product_flash_attention_for_cpu_logsumexp,
             0.0,
             True,
         )
     )  # f32[32, 8, 128, 16], f32[32, 8, 128, 16], f32[32, 8, 128, 16]
     del (
-        grad_scaled_dot_product_flash_attention_,
-        mul_2,
-        clone,
-        clone_2,
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
+        grad_output_transpose,
+        xq_mul,
+        xk_copy,
+        xv_copy,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
     )
-    # grad of values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    grad_sum_2 = aten.sum.dim_IntList(
-        grad_values.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+    # grad of attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    grad_xv_unsqueeze = (
+        grad_values.transpose(1, 2).view(32, 128, 2, 4, 16).sum([3], True)
     )  # f32[32, 128, 2, 1, 16]
     del grad_values
-    # grad of keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_keys.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+    # grad of attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
+    grad_xk_unsqueeze = (
+        grad_keys.transpose(1, 2).view(32, 128, 2, 4, 16).sum([3], True)
     )  # f32[32, 128, 2, 1, 16]
-    del grad_keys
-    # grad of xk = apply_rotary_emb(xk, freqs_cis)
-    grad_freqs_cis_view_2 = aten.clone(
-        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
-    )  # c64[1, 128, 1, 8]
-    grad_attention_wk_view_view_as_complex = (
-        aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
-        * grad_freqs_cis_view_2
-    )  # c64[32, 128, 2, 8]
-    del grad_sum_3, grad_freqs_cis_view_2
-    # grad of xq = apply_rotary_emb(xq, freqs_cis)
-    grad_freqs_cis_view = aten.clone(
-        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
-    )  # c64[1, 128, 1, 8]
-    grad_attention_wq_view_view_as_complex = (
-        aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
-        * grad_freqs_cis_view
-    )  # c64[32, 128, 8, 8]
-    del grad_queries, grad_freqs_cis_view
-    # output = self._norm(x.float()).type_as(x)
-    output = x * rsqrt  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul = output * weights.attention_norm_weight  # f32[32, 128, 128], recompute
-    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
-    grad_attention_wv_weight = torch.mm(
-        grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
-    )  # f32[32, 128]
-    grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, weights.attention_wv_weight
-    )  # f32[4096, 128]
-    del grad_sum_2, grad_sum_2_squeeze_view
-    grad_attention_wk_view_view_as_complex_v_2 = aten.view_as_real(
-        grad_attention_wk_view_view_as_complex
-    ).view([4096, 32])
-    grad_attention_wk_weight = torch.mm(
-        grad_attention_wk_view_view_as_complex_v_2.t(), mul.view([4096, 128])
-    )  # f32[32, 128]
-    grad_mul_view_2 = torch.mm(
-        grad_attention_wk_view_view_as_complex_v_2, weights.attention_wk_weight
-    )  # f32[4096, 128]
-    del (
-        grad_attention_wk_view_view_as_complex,
-        grad_attention_wk_view_view_as_complex_v_2,
-    )
-    grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
-        [32, 128, 128]
-    )  # f32[32, 128, 128]
-    del grad_mul_view_3, grad_mul_view_2
-    grad_attention_wq_view_view_as_complex_v_2 = aten.view_as_real(
-        grad_attention_wq_view_view_as_complex
-    ).view([4096, 128])
-    grad_attention_wq_weight = torch.mm(
-        grad_attention_wq_view_view_as_complex_v_2.t(), mul.view([4096, 128])
-    )  # f32[128, 128]
-    del mul
-    grad_mul_view = torch.mm(
-        grad_attention_wq_view_view_as_complex_v_2, weights.attention_wq_weight
-    )  # f32[4096, 128]
-    del (
-        grad_attention_wq_view_view_as_complex,
-        grad_attention_wq_view_view_as_complex_v_2,
-    )
-    grad_add_4 = grad_add_3.add_(
-        grad_mul_view.view([32, 128, 128])
-    )  # f32[32, 128, 128], in place of grad_add_3
-    del grad_add_3, grad_mul_view
-    # grad of return output * self.weight
-    grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
-    del output
-    grad_output_3 = grad_add_4.mul_(
-        weights.attention_norm_weight
-    )  # f32[32, 128, 128], in place of grad_add_4
-    del grad_add_4
-    grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output
-    # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
-    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
-    del grad_output_3
-    grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
-    del grad_x_2
-    grad_h_8 = grad_h_7.add_(grad_x_3)  # f32[32, 128, 128], in place of grad_h_7
-    del grad_h_7, grad_h_7_view, grad_x_3
-    grad_add_5 = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
-    del rsqrt
-    grad_add_6 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
-    del grad_rsqrt
-    grad_add_7 = grad_add_6.mul_(grad_add_5)  # f32[32, 128, 1], in place of grad_add_6
-    del grad_add_6, grad_add_5
-    grad_pow_2 = grad_add_7.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_7
-    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
-    del x
-    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
-    del grad_x_4
-    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_5
-    grad_x = grad_h_8.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_h_8
-    del grad_h_8, grad_x_6
     return (
-        grad_x,
-        grad_attention_wq_weight,
-        grad_attention_wk_weight,
-        grad_attention_wv_weight,
-        grad_attention_wo_weight,
-        grad_feed_forward_w1_weight,
-        grad_feed_forward_w2_weight,
-        grad_feed_forward_w3_weight,
-        grad_sum_4.view([128]),
-        grad_sum.view([128]),
+        grad_queries,
+        grad_xv_unsqueeze,
+        grad_xk_unsqueeze,
+        {"attention.wo.weight": grad_attention_wo_weight},
     )
 
 
-def transformer_block_backward_2(taken, weights):
-    """Gradients of TransformerBlock."""
-    (
-        feed_forward_w1,
-        feed_forward_w3,
-        grad_out,
-        h,
-        rsqrt_2,
-        scaled_dot_product_flash_attention_for_c,
-        attention_wv,
-        mul_2,
-        clone,
-        scaled_dot_product_flash_attention_for_c_2,
-        x,
-        rsqrt,
-    ) = taken
-    taken.clear()
-    # return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    feed_forward_w1_unsafe_view = feed_forward_w1.view([32, 128, 384])
-    silu = F.silu(feed_forward_w1_unsafe_view)  # f32[32, 128, 384], recompute
-    feed_forward_w3_unsafe_view = feed_forward_w3.view([32, 128, 384])
-    mul_5 = silu * feed_forward_w3_unsafe_view  # f32[32, 128, 384], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_out_view = grad_out.view([4096, 128])
-    grad_feed_forward_w2_weight = torch.mm(
-        grad_out_view.t(), mul_5.view([4096, 384])
-    )  # f32[128, 384]
-    del mul_5
-    grad_mul_5_view = torch.mm(
-        grad_out_view, weights.feed_forward_w2_weight
-    )  # f32[4096, 384]
-    grad_mul_5_view_view = grad_mul_5_view.view([32, 128, 384])
-    grad_silu = silu.mul_(grad_mul_5_view_view)  # f32[32, 128, 384], in place of silu
-    del silu
-    grad_silu_2 = (
-        grad_mul_5_view_view * feed_forward_w3_unsafe_view
-    )  # f32[32, 128, 384]
-    del (
-        grad_mul_5_view,
-        grad_mul_5_view_view,
-        feed_forward_w3,
-        feed_forward_w3_unsafe_view,
+def transformer_block_attention_part1_backward(
+    taken: list[Tensor], x: Tensor, attention_norm_rsqrt: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of attention_part1 in TransformerBlock."""
+    grad_xk_unsqueeze, grad_queries, grad_xv_unsqueeze = drain(taken)
+    # grad of attention: xk = apply_rotary_emb(xk, freqs_cis)
+    grad_freqs_cis_mul = aten._conj(
+        w["/freqs_cis"].view(1, 128, 1, 8)
+    ).clone()  # c64[1, 128, 1, 8]
+    grad_attention_wk_view_as_complex = (
+        aten.view_as_complex(grad_xk_unsqueeze.squeeze(3).view(32, 128, 2, 8, 2))
+        * grad_freqs_cis_mul
+    )  # c64[32, 128, 2, 8]
+    del grad_xk_unsqueeze, grad_freqs_cis_mul
+    # grad of attention: xq = apply_rotary_emb(xq, freqs_cis)
+    grad_freqs_cis_mul_2 = aten._conj(
+        w["/freqs_cis"].view(1, 128, 1, 8)
+    ).clone()  # c64[1, 128, 1, 8]
+    grad_attention_wq_view_as_complex = (
+        aten.view_as_complex(grad_queries.transpose(1, 2).view(32, 128, 8, 8, 2))
+        * grad_freqs_cis_mul_2
+    )  # c64[32, 128, 8, 8]
+    del grad_queries, grad_freqs_cis_mul_2
+    # recompute attention_norm: output = self._norm(x.float()).type_as(x)
+    mul = x * attention_norm_rsqrt  # f32[32, 128, 128]
+    # recompute attention_norm: return output * self.weight
+    attention_norm_mul = mul * w["attention_norm.weight"]  # f32[32, 128, 128]
+    # grad of attention: xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    grad_xv_unsqueeze_2d = grad_xv_unsqueeze.squeeze(3).view(4096, 32)
+    grad_attention_wv_weight = torch.mm(
+        grad_xv_unsqueeze_2d.t(), attention_norm_mul.flatten(0, 1)
+    )  # f32[32, 128]
+    grad_attention_norm_mul_attention_wv = torch.mm(
+        grad_xv_unsqueeze_2d, w["attention.wv.weight"]
     )
-    # output = self._norm(x.float()).type_as(x)
-    output_2 = h * rsqrt_2  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul_4 = output_2 * weights.ffn_norm_weight  # f32[32, 128, 128], recompute
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
-    grad_silu_view = grad_silu.view([4096, 384])
-    grad_feed_forward_w3_weight = torch.mm(
-        grad_silu_view.t(), mul_4.view([4096, 128])
-    )  # f32[384, 128]
-    grad_mul_4_view_2 = torch.mm(
-        grad_silu_view, weights.feed_forward_w3_weight
-    )  # f32[4096, 128]
-    del grad_silu, grad_silu_view
-    grad_feed_forward_w1_unsafe_view = aten.silu_backward(
-        grad_silu_2, feed_forward_w1_unsafe_view
-    )  # f32[32, 128, 384]
-    del grad_silu_2, feed_forward_w1, feed_forward_w1_unsafe_view
-    grad_feed_forward_w1_unsafe_view_view = grad_feed_forward_w1_unsafe_view.view(
-        [4096, 384]
+    grad_attention_norm_mul_attention_wv = grad_attention_norm_mul_attention_wv.view(
+        32, 128, 128
     )
-    grad_feed_forward_w1_weight = torch.mm(
-        grad_feed_forward_w1_unsafe_view_view.t(), mul_4.view([4096, 128])
-    )  # f32[384, 128]
-    del mul_4
-    grad_mul_4_view = torch.mm(
-        grad_feed_forward_w1_unsafe_view_view, weights.feed_forward_w1_weight
-    )  # f32[4096, 128]
-    del grad_feed_forward_w1_unsafe_view, grad_feed_forward_w1_unsafe_view_view
-    grad_add = grad_mul_4_view_2.view([32, 128, 128]) + grad_mul_4_view.view(
-        [32, 128, 128]
+    del grad_xv_unsqueeze, grad_xv_unsqueeze_2d
+    grad_attention_wk_view_as_complex_2d = aten.view_as_real(
+        grad_attention_wk_view_as_complex
+    ).view(4096, 32)
+    grad_attention_wk_weight = torch.mm(
+        grad_attention_wk_view_as_complex_2d.t(), attention_norm_mul.flatten(0, 1)
+    )  # f32[32, 128]
+    grad_attention_norm_mul_attention_wk = torch.mm(
+        grad_attention_wk_view_as_complex_2d, w["attention.wk.weight"]
+    )
+    grad_attention_norm_mul_attention_wk = grad_attention_norm_mul_attention_wk.view(
+        32, 128, 128
+    )
+    del grad_attention_wk_view_as_complex, grad_attention_wk_view_as_complex_2d
+    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    grad_attention_norm_mul = (
+        grad_attention_norm_mul_attention_wv + grad_attention_norm_mul_attention_wk
     )  # f32[32, 128, 128]
-    del grad_mul_4_view_2, grad_mul_4_view
-    # grad of return output * self.weight
-    grad_output_2 = output_2.mul_(grad_add)  # f32[32, 128, 128], in place of output_2
-    del output_2
-    grad_output_2_2 = grad_add.mul_(
-        weights.ffn_norm_weight
-    )  # f32[32, 128, 128], in place of grad_add
-    del grad_add
-    grad_sum = aten.sum.dim_IntList(grad_output_2, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output_2
-    # grad of output = self._norm(x.float()).type_as(x)
-    grad_h = grad_output_2_2 * h  # f32[32, 128, 128]
-    grad_h_2 = grad_output_2_2.mul_(
-        rsqrt_2
-    )  # f32[32, 128, 128], in place of grad_output_2_2
-    del grad_output_2_2
-    grad_rsqrt_2 = aten.sum.dim_IntList(grad_h, [2], True)  # f32[32, 128, 1]
-    del grad_h
-    grad_h_3 = grad_out.add_(grad_h_2)  # f32[32, 128, 128], in place of grad_out
-    del grad_out, grad_out_view, grad_h_2
-    grad_add_2 = aten.pow.Tensor_Scalar(rsqrt_2, 3)  # f32[32, 128, 1]
-    del rsqrt_2
-    grad_add_2_2 = grad_rsqrt_2.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt_2
-    del grad_rsqrt_2
-    grad_add_2_3 = grad_add_2_2.mul_(
-        grad_add_2
-    )  # f32[32, 128, 1], in place of grad_add_2_2
-    del grad_add_2_2, grad_add_2
-    grad_pow_3 = grad_add_2_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_2_3
-    grad_h_4 = aten.pow.Tensor_Scalar(h, 1.0)  # f32[32, 128, 128]
-    del h
-    grad_h_5 = grad_h_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_h_4
-    del grad_h_4
-    grad_h_6 = grad_pow_3.mul_(grad_h_5)  # f32[32, 128, 128], in place of grad_pow_3
-    del grad_pow_3, grad_h_5
-    grad_h_7 = grad_h_3.add_(grad_h_6)  # f32[32, 128, 128], in place of grad_h_3
-    del grad_h_3, grad_h_6
-    # grad of return self.wo(output)
-    grad_h_7_view = grad_h_7.view([4096, 128])
-    grad_attention_wo_weight = torch.mm(
-        grad_h_7_view.t(),
-        scaled_dot_product_flash_attention_for_c.transpose(1, 2).view([4096, 128]),
+    del grad_attention_norm_mul_attention_wv, grad_attention_norm_mul_attention_wk
+    # grad of attention: xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    grad_attention_wq_view_as_complex_2d = aten.view_as_real(
+        grad_attention_wq_view_as_complex
+    ).view(4096, 128)
+    grad_attention_wq_weight = torch.mm(
+        grad_attention_wq_view_as_complex_2d.t(), attention_norm_mul.flatten(0, 1)
     )  # f32[128, 128]
-    grad_scaled_dot_product_flash_attention_ = torch.mm(
-        grad_h_7_view, weights.attention_wo_weight
-    )  # f32[4096, 128]
-    # values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    clone_2 = aten.clone(
-        attention_wv.view([32, 128, 2, 16]).unsqueeze(3).expand([32, 128, 2, 4, 16]),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 128, 2, 4, 16], recompute
-    del attention_wv
-    # grad of output = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+    del attention_norm_mul
+    grad_attention_norm_mul_attention_wq = torch.mm(
+        grad_attention_wq_view_as_complex_2d, w["attention.wq.weight"]
+    )
+    grad_attention_norm_mul_attention_wq = grad_attention_norm_mul_attention_wq.view(
+        32, 128, 128
+    )
+    del grad_attention_wq_view_as_complex, grad_attention_wq_view_as_complex_2d
+    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    grad_attention_norm_mul_2 = grad_attention_norm_mul.add_(
+        grad_attention_norm_mul_attention_wq
+    )  # f32[32, 128, 128]
+    return (
+        mul,
+        grad_attention_norm_mul_2,
+        {
+            "attention.wq.weight": grad_attention_wq_weight,
+            "attention.wk.weight": grad_attention_wk_weight,
+            "attention.wv.weight": grad_attention_wv_weight,
+        },
+    )
+
+
+def transformer_block_attention_norm_backward(
+    taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of attention_norm in TransformerBlock."""
+    mul, grad_attention_norm_mul_2, grad_h_2, attention_norm_rsqrt, x = drain(taken)
+    # grad of attention_norm: return output * self.weight
+    grad_mul_mul = mul.mul_(grad_attention_norm_mul_2)  # f32[32, 128, 128]
+    del mul
+    grad_mul_mul_2 = grad_attention_norm_mul_2.mul_(
+        w["attention_norm.weight"]
+    )  # f32[32, 128, 128]
+    del grad_attention_norm_mul_2
+    grad_attention_norm_weight = grad_mul_mul.sum([0, 1], True).view(128)  # f32[128]
+    del grad_mul_mul
+    # grad of attention_norm: output = self._norm(x.float()).type_as(x)
+    grad_x_mul = grad_mul_mul_2 * x  # f32[32, 128, 128]
+    grad_x_mul_2 = grad_mul_mul_2.mul_(attention_norm_rsqrt)  # f32[32, 128, 128]
+    del grad_mul_mul_2
+    grad_attention_norm_rsqrt = grad_x_mul.sum([2], True)  # f32[32, 128, 1]
+    del grad_x_mul
+    # grad of output = self._norm(x.float()).type_as(x)
+    grad_x_2 = grad_h_2.add_(grad_x_mul_2)  # f32[32, 128, 128]
+    del grad_h_2, grad_x_mul_2
+    # grad of attention_norm: output = self._norm(x.float()).type_as(x)
+    grad_attention_norm_add_rsqrt = attention_norm_rsqrt**3  # f32[32, 128, 1]
+    del attention_norm_rsqrt
+    grad_attention_norm_add_rsqrt_2 = grad_attention_norm_rsqrt.mul_(
+        -0.5
+    )  # f32[32, 128, 1]
+    del grad_attention_norm_rsqrt
+    grad_attention_norm_add_rsqrt_3 = grad_attention_norm_add_rsqrt_2.mul_(
+        grad_attention_norm_add_rsqrt
+    )  # f32[32, 128, 1]
+    del grad_attention_norm_add_rsqrt_2, grad_attention_norm_add_rsqrt
+    grad_attention_norm_pow = (
+        grad_attention_norm_add_rsqrt_3.expand(32, 128, 128) / 128
+    )  # f32[32, 128, 128]
+    del grad_attention_norm_add_rsqrt_3
+    grad_x_pow = x**1.0  # f32[32, 128, 128]
+    del x
+    grad_x_pow_2 = grad_x_pow.mul_(2.0)  # f32[32, 128, 128]
+    del grad_x_pow
+    grad_x_pow_3 = grad_attention_norm_pow.mul_(grad_x_pow_2)  # f32[32, 128, 128]
+    del grad_attention_norm_pow, grad_x_pow_2
+    # grad of output = self._norm(x.float()).type_as(x)
+    grad_x = grad_x_2.add_(grad_x_pow_3)  # f32[32, 128, 128]
+    return grad_x, {"attention_norm.weight": grad_attention_norm_weight}
+
+
+def transformer_block_attention_part2_backward_2(
+    kept: list[Tensor], taken: list[Tensor], grad_h_2: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensors]:
+    """Backward of attention_part2 in TransformerBlock."""
+    (
+        xk_copy,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
+    ) = drain(kept)
+    xv, xq_mul = drain(taken)
+    # grad of attention: return self.wo(output)
+    grad_attention_wo_weight = torch.mm(
+        grad_h_2.flatten(0, 1).t(),
+        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
+    )  # f32[128, 128]
+    grad_output_transpose = grad_h_2 @ w["attention.wo.weight"]
+    grad_output_transpose = grad_output_transpose.view(32, 128, 8, 16)
+    # recompute attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
+    xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
+    del xv
+    # grad of attention: output = F.scaled_dot_product_attention(queries, keys, valu ...
     grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_scaled_dot_product_flash_attention_.view([32, 128, 8, 16]).transpose(
-                1, 2
-            ),
-            aten.view_as_real(mul_2).view([32, 128, 8, 16]).transpose(1, 2),
-            clone.view([32, 128, 8, 16]).transpose(1, 2),
-            clone_2.view([32, 128, 8, 16]).transpose(1, 2),
-            scaled_dot_product_flash_attention_for_c,
-            scaled_dot_product_flash_attention_for_c_2,
+            grad_output_transpose.transpose(1, 2),
+            aten.view_as_real(xq_mul).view(32, 128, 8, 16).transpose(1, 2),
+            xk_copy.transpose(1, 2),
+            xv_copy.transpose(1, 2),
+            scaled_dot_product_flash_attention_for_cpu,
+            dot_product_flash_attention_for_cpu_logsumexp,
             0.0,
             True,
         )
     )  # f32[32, 8, 128, 16], f32[32, 8, 128, 16], f32[32, 8, 128, 16]
     del (
-        grad_scaled_dot_product_flash_attention_,
-        mul_2,
-        clone,
-        clone_2,
-        scaled_dot_product_flash_attention_for_c,
-        scaled_dot_product_flash_attention_for_c_2,
+        grad_output_transpose,
+        xq_mul,
+        xk_copy,
+        xv_copy,
+        scaled_dot_product_flash_attention_for_cpu,
+        dot_product_flash_attention_for_cpu_logsumexp,
     )
-    # grad of values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    grad_sum_2 = aten.sum.dim_IntList(
-        grad_values.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+    # grad of attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
+    grad_xv_unsqueeze = (
+        grad_values.transpose(1, 2).view(32, 128, 2, 4, 16).sum([3], True)
     )  # f32[32, 128, 2, 1, 16]
     del grad_values
-    # grad of keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    grad_sum_3 = aten.sum.dim_IntList(
-        grad_keys.transpose(1, 2).view([32, 128, 2, 4, 16]), [3], True
+    # grad of attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
+    grad_xk_unsqueeze = (
+        grad_keys.transpose(1, 2).view(32, 128, 2, 4, 16).sum([3], True)
     )  # f32[32, 128, 2, 1, 16]
-    del grad_keys
-    # grad of xk = apply_rotary_emb(xk, freqs_cis)
-    grad_freqs_cis_view_2 = aten.clone(
-        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
-    )  # c64[1, 128, 1, 8]
-    grad_attention_wk_view_view_as_complex = (
-        aten.view_as_complex(grad_sum_3.squeeze(3).view([32, 128, 2, 8, 2]))
-        * grad_freqs_cis_view_2
-    )  # c64[32, 128, 2, 8]
-    del grad_sum_3, grad_freqs_cis_view_2
-    # grad of xq = apply_rotary_emb(xq, freqs_cis)
-    grad_freqs_cis_view = aten.clone(
-        aten._conj(weights.freqs_cis.view([1, 128, 1, 8]))
-    )  # c64[1, 128, 1, 8]
-    grad_attention_wq_view_view_as_complex = (
-        aten.view_as_complex(grad_queries.transpose(1, 2).view([32, 128, 8, 8, 2]))
-        * grad_freqs_cis_view
-    )  # c64[32, 128, 8, 8]
-    del grad_queries, grad_freqs_cis_view
-    # output = self._norm(x.float()).type_as(x)
-    output = x * rsqrt  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul = output * weights.attention_norm_weight  # f32[32, 128, 128], recompute
-    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
-    grad_sum_2_squeeze_view = grad_sum_2.squeeze(3).view([4096, 32])
-    grad_attention_wv_weight = torch.mm(
-        grad_sum_2_squeeze_view.t(), mul.view([4096, 128])
-    )  # f32[32, 128]
-    grad_mul_view_3 = torch.mm(
-        grad_sum_2_squeeze_view, weights.attention_wv_weight
-    )  # f32[4096, 128]
-    del grad_sum_2, grad_sum_2_squeeze_view
-    grad_attention_wk_view_view_as_complex_v_2 = aten.view_as_real(
-        grad_attention_wk_view_view_as_complex
-    ).view([4096, 32])
-    grad_attention_wk_weight = torch.mm(
-        grad_attention_wk_view_view_as_complex_v_2.t(), mul.view([4096, 128])
-    )  # f32[32, 128]
-    grad_mul_view_2 = torch.mm(
-        grad_attention_wk_view_view_as_complex_v_2, weights.attention_wk_weight
-    )  # f32[4096, 128]
-    del (
-        grad_attention_wk_view_view_as_complex,
-        grad_attention_wk_view_view_as_complex_v_2,
-    )
-    grad_add_3 = grad_mul_view_3.view([32, 128, 128]) + grad_mul_view_2.view(
-        [32, 128, 128]
-    )  # f32[32, 128, 128]
-    del grad_mul_view_3, grad_mul_view_2
-    grad_attention_wq_view_view_as_complex_v_2 = aten.view_as_real(
-        grad_attention_wq_view_view_as_complex
-    ).view([4096, 128])
-    grad_attention_wq_weight = torch.mm(
-        grad_attention_wq_view_view_as_complex_v_2.t(), mul.view([4096, 128])
-    )  # f32[128, 128]
-    del mul
-    grad_mul_view = torch.mm(
-        grad_attention_wq_view_view_as_complex_v_2, weights.attention_wq_weight
-    )  # f32[4096, 128]
-    del (
-        grad_attention_wq_view_view_as_complex,
-        grad_attention_wq_view_view_as_complex_v_2,
-    )
-    grad_add_4 = grad_add_3.add_(
-        grad_mul_view.view([32, 128, 128])
-    )  # f32[32, 128, 128], in place of grad_add_3
-    del grad_add_3, grad_mul_view
-    # grad of return output * self.weight
-    grad_output = output.mul_(grad_add_4)  # f32[32, 128, 128], in place of output
-    del output
-    grad_output_3 = grad_add_4.mul_(
-        weights.attention_norm_weight
-    )  # f32[32, 128, 128], in place of grad_add_4
-    del grad_add_4
-    grad_sum_4 = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output
-    # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
-    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
-    del grad_output_3
-    grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
-    del grad_x_2
-    grad_h_8 = grad_h_7.add_(grad_x_3)  # f32[32, 128, 128], in place of grad_h_7
-    del grad_h_7, grad_h_7_view, grad_x_3
-    grad_add_5 = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
-    del rsqrt
-    grad_add_6 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
-    del grad_rsqrt
-    grad_add_7 = grad_add_6.mul_(grad_add_5)  # f32[32, 128, 1], in place of grad_add_6
-    del grad_add_6, grad_add_5
-    grad_pow_2 = grad_add_7.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_7
-    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
-    del x
-    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
-    del grad_x_4
-    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_5
-    grad_x = grad_h_8.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_h_8
-    del grad_h_8, grad_x_6
     return (
-        grad_x,
-        grad_attention_wq_weight,
-        grad_attention_wk_weight,
-        grad_attention_wv_weight,
-        grad_attention_wo_weight,
-        grad_feed_forward_w1_weight,
-        grad_feed_forward_w2_weight,
-        grad_feed_forward_w3_weight,
-        grad_sum_4.view([128]),
-        grad_sum.view([128]),
+        grad_queries,
+        grad_xv_unsqueeze,
+        grad_xk_unsqueeze,
+        {"attention.wo.weight": grad_attention_wo_weight},
     )
 
 
-# ---- block: norm..output ----
+# ---- norm_output: norm..output ----
 
 
-def norm_output_forward(x, labels, weights):
-    """Forward of norm..output."""
-    # output = self._norm(x.float()).type_as(x)
-    pow_2 = aten.pow.Tensor_Scalar(x, 2)  # f32[32, 128, 128]
-    mean = aten.mean.dim(pow_2, [-1], True)  # f32[32, 128, 1]
-    del pow_2
-    add = mean.add_(1e-05)  # f32[32, 128, 1], in place of mean
-    del mean
-    rsqrt = torch.rsqrt(add)  # f32[32, 128, 1]
-    del add
-    output = x * rsqrt  # f32[32, 128, 128]
-    # return output * self.weight
-    mul = output.mul_(weights.norm_weight)  # f32[32, 128, 128], in place of output
-    del output
+def norm_output_forward(
+    x: Tensor, labels: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Forward of norm_output."""
+    # norm: output = self._norm(x.float()).type_as(x)
+    output_pow = x**2  # f32[32, 128, 128]
+    output_mean = output_pow.mean([-1], True)  # f32[32, 128, 1]
+    del output_pow
+    output_add = output_mean.add_(1e-05)  # f32[32, 128, 1]
+    del output_mean
+    output_rsqrt = torch.rsqrt(output_add)  # f32[32, 128, 1]
+    del output_add
+    output_mul = x * output_rsqrt  # f32[32, 128, 128]
+    # norm: return output * self.weight
+    norm_mul = output_mul.mul_(w["norm.weight"])  # f32[32, 128, 128]
+    del output_mul
     # logits = self.output(self.norm(h)).float()
-    output_2 = torch.mm(
-        mul.view([4096, 128]), weights.output_weight.t()
-    )  # f32[4096, 512]
-    del mul
+    output_mm = F.linear(norm_mul, w["output.weight"]).view(4096, 512)  # f32[4096, 512]
+    del norm_mul
     # loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-    log_softmax = aten._log_softmax(output_2, 1, False)  # f32[4096, 512]
-    nll_loss_forward, nll_loss_forward_weight = aten.nll_loss_forward(
-        log_softmax, labels.view([4096]), None, 1, -100
+    loss_log_softmax = torch.log_softmax(output_mm, 1)  # f32[4096, 512]
+    loss, loss_weight = aten.nll_loss_forward(
+        loss_log_softmax, labels.view(4096), None, 1, -100
     )  # f32[], f32[]
     return (
-        rsqrt,
-        log_softmax,
-        nll_loss_forward_weight,
-        nll_loss_forward,
-        output_2.view([32, 128, 512]),
+        loss,
+        output_mm.view(32, 128, 512),
+        [output_rsqrt, loss_log_softmax, loss_weight],
     )
 
 
-def norm_output_backward(taken, grad_nll_loss_forward, labels, weights):
-    """Gradients of norm..output."""
-    log_softmax, nll_loss_forward_weight, x, rsqrt = taken
-    taken.clear()
+def norm_output_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    grad_loss: Tensor,
+    labels: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of norm_output."""
+    output_rsqrt, loss_log_softmax, loss_weight = drain(kept)
+    x = taken.pop()
     # grad of loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-    grad_log_softmax = aten.nll_loss_backward(
-        grad_nll_loss_forward,
-        log_softmax,
-        labels.view([4096]),
-        None,
-        1,
-        -100,
-        nll_loss_forward_weight,
+    grad_loss_log_softmax = aten.nll_loss_backward(
+        grad_loss, loss_log_softmax, labels.view(4096), None, 1, -100, loss_weight
     )  # f32[4096, 512]
-    del nll_loss_forward_weight
-    grad_output_2 = aten._log_softmax_backward_data(
-        grad_log_softmax, log_softmax, 1, torch.float32
+    del loss_weight
+    # --- peak of the step, in norm..output ---
+    grad_output_mm = aten._log_softmax_backward_data(
+        grad_loss_log_softmax, loss_log_softmax, 1, torch.float32
     )  # f32[4096, 512]
-    del grad_log_softmax, log_softmax
-    # output = self._norm(x.float()).type_as(x)
-    output = x * rsqrt  # f32[32, 128, 128], recompute
-    # return output * self.weight
-    mul = output * weights.norm_weight  # f32[32, 128, 128], recompute
+    del grad_loss_log_softmax, loss_log_softmax
+    # recompute norm: output = self._norm(x.float()).type_as(x)
+    output_mul = x * output_rsqrt  # f32[32, 128, 128]
+    # recompute norm: return output * self.weight
+    norm_mul = output_mul * w["norm.weight"]  # f32[32, 128, 128]
     # grad of logits = self.output(self.norm(h)).float()
     grad_output_weight = torch.mm(
-        grad_output_2.t(), mul.view([4096, 128])
+        grad_output_mm.t(), norm_mul.flatten(0, 1)
     )  # f32[512, 128]
-    del mul
-    grad_mul_view = torch.mm(grad_output_2, weights.output_weight)  # f32[4096, 128]
-    del grad_output_2
-    # grad of return output * self.weight
-    grad_mul_view_view = grad_mul_view.view([32, 128, 128])
-    grad_output = output.mul_(
-        grad_mul_view_view
-    )  # f32[32, 128, 128], in place of output
-    del output
-    grad_output_3 = grad_mul_view_view * weights.norm_weight  # f32[32, 128, 128]
-    del grad_mul_view, grad_mul_view_view
-    grad_sum = aten.sum.dim_IntList(grad_output, [0, 1], True)  # f32[1, 1, 128]
-    del grad_output
-    # grad of output = self._norm(x.float()).type_as(x)
-    grad_x_2 = grad_output_3 * x  # f32[32, 128, 128]
-    grad_x_3 = grad_output_3.mul_(rsqrt)  # f32[32, 128, 128], in place of grad_output_3
-    del grad_output_3
-    grad_rsqrt = aten.sum.dim_IntList(grad_x_2, [2], True)  # f32[32, 128, 1]
-    del grad_x_2
-    grad_add = aten.pow.Tensor_Scalar(rsqrt, 3)  # f32[32, 128, 1]
-    del rsqrt
-    grad_add_2 = grad_rsqrt.mul_(-0.5)  # f32[32, 128, 1], in place of grad_rsqrt
-    del grad_rsqrt
-    grad_add_3 = grad_add_2.mul_(grad_add)  # f32[32, 128, 1], in place of grad_add_2
-    del grad_add_2, grad_add
-    grad_pow_2 = grad_add_3.expand([32, 128, 128]) / 128  # f32[32, 128, 128]
-    del grad_add_3
-    grad_x_4 = aten.pow.Tensor_Scalar(x, 1.0)  # f32[32, 128, 128]
+    del norm_mul
+    grad_norm_mul = torch.mm(grad_output_mm, w["output.weight"])
+    grad_norm_mul = grad_norm_mul.view(32, 128, 128)  # f32[32, 128, 128]
+    del grad_output_mm
+    # grad of norm: return output * self.weight
+    grad_output_mul_mul = output_mul.mul_(grad_norm_mul)  # f32[32, 128, 128]
+    del output_mul
+    grad_output_mul_mul_2 = grad_norm_mul * w["norm.weight"]  # f32[32, 128, 128]
+    del grad_norm_mul
+    grad_norm_weight = grad_output_mul_mul.sum([0, 1], True).view(128)  # f32[128]
+    del grad_output_mul_mul
+    # grad of norm: output = self._norm(x.float()).type_as(x)
+    grad_x_mul = grad_output_mul_mul_2 * x  # f32[32, 128, 128]
+    grad_x_mul_2 = grad_output_mul_mul_2.mul_(output_rsqrt)  # f32[32, 128, 128]
+    del grad_output_mul_mul_2
+    grad_output_rsqrt = grad_x_mul.sum([2], True)  # f32[32, 128, 1]
+    del grad_x_mul
+    grad_output_add_rsqrt = output_rsqrt**3  # f32[32, 128, 1]
+    del output_rsqrt
+    grad_output_add_rsqrt_2 = grad_output_rsqrt.mul_(-0.5)  # f32[32, 128, 1]
+    del grad_output_rsqrt
+    grad_output_add_rsqrt_3 = grad_output_add_rsqrt_2.mul_(
+        grad_output_add_rsqrt
+    )  # f32[32, 128, 1]
+    del grad_output_add_rsqrt_2, grad_output_add_rsqrt
+    grad_output_pow = (
+        grad_output_add_rsqrt_3.expand(32, 128, 128) / 128
+    )  # f32[32, 128, 128]
+    del grad_output_add_rsqrt_3
+    grad_x_pow = x**1.0  # f32[32, 128, 128]
     del x
-    grad_x_5 = grad_x_4.mul_(2.0)  # f32[32, 128, 128], in place of grad_x_4
-    del grad_x_4
-    grad_x_6 = grad_pow_2.mul_(grad_x_5)  # f32[32, 128, 128], in place of grad_pow_2
-    del grad_pow_2, grad_x_5
-    grad_x = grad_x_3.add_(grad_x_6)  # f32[32, 128, 128], in place of grad_x_3
-    del grad_x_3, grad_x_6
-    return grad_x, grad_sum.view([128]), grad_output_weight
+    grad_x_pow_2 = grad_x_pow.mul_(2.0)  # f32[32, 128, 128]
+    del grad_x_pow
+    grad_x_pow_3 = grad_output_pow.mul_(grad_x_pow_2)  # f32[32, 128, 128]
+    del grad_output_pow, grad_x_pow_2
+    # grad of output = self._norm(x.float()).type_as(x)
+    grad_x = grad_x_mul_2.add_(grad_x_pow_3)  # f32[32, 128, 128]
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "output.weight": grad_output_weight,
+    }
 
 
 # ---- the step: one autograd.Function per block ----
@@ -1059,320 +796,346 @@ def norm_output_backward(taken, grad_nll_loss_forward, labels, weights):
 class Live:
     """Values that wait between the functions of one training step, by name and number of block."""
 
-    def __init__(self):
-        self.values = {}
-        self.versions = {}
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """`inputs` are the caller's and must stay as they are until backward."""
+        self.values: dict[Any, Any] = dict(inputs)
+        self.versions = {
+            k: v._version for k, v in inputs.items() if not v.is_inference()
+        }
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.values[key] = value
 
-    def lend(self, key, value):
-        """Keep an input, which is the caller's and must stay as it is until backward."""
-        self.values[key] = value
-        self.versions[key] = None if value.is_inference() else value._version
-
-    def __getitem__(self, key):
-        if key not in self.values:
-            raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it keeps as it goes: "
-                "retain_graph=True needs the forward of model.py (eager_forward)"
-            )
-        version = self.versions.get(key)
-        if version is not None and self.values[key]._version != version:
+    def __getitem__(self, key: Any) -> Any:
+        value = self.values[key]
+        if key in self.versions and value._version != self.versions[key]:
             raise RuntimeError(
                 f"{key} was changed in place between forward and backward, which reads it again"
             )
-        return self.values[key]
-
-    def take(self, key):
-        """Hand out a value for the last time."""
-        value = self[key]
-        del self.values[key]
         return value
 
-
-class EmbeddingWeights(NamedTuple):
-    """What the functions of Embedding read besides activations."""
-
-    weight: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.weight,
-        )
+    def take(self, name: str, i: int) -> Tensor:
+        """Hand out a value for the last time."""
+        return self.values.pop((name, i))
 
 
-class TransformerBlockWeights(NamedTuple):
-    """What the functions of TransformerBlock read besides activations."""
+def drain(values: list[Tensor]) -> list[Tensor]:
+    """What is in a list, which lets go of it: from here on it lives as long as its names."""
+    found = values[:]
+    values.clear()
+    return found
 
-    attention_norm_weight: torch.Tensor
-    attention_wq_weight: torch.Tensor
-    attention_wk_weight: torch.Tensor
-    attention_wv_weight: torch.Tensor
-    freqs_cis: torch.Tensor
-    attention_wo_weight: torch.Tensor
-    ffn_norm_weight: torch.Tensor
-    feed_forward_w1_weight: torch.Tensor
-    feed_forward_w3_weight: torch.Tensor
-    feed_forward_w2_weight: torch.Tensor
+
+class RematStep(torch.autograd.Function):
+    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+
+    weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
+    buffers: tuple[str, ...] = ()  # what its forward updates
 
     @classmethod
-    def of(cls, module, model):
-        return cls(
-            module.attention_norm.weight,
-            module.attention.wq.weight,
-            module.attention.wk.weight,
-            module.attention.wv.weight,
-            model.freqs_cis,
-            module.attention.wo.weight,
-            module.ffn_norm.weight,
-            module.feed_forward.w1.weight,
-            module.feed_forward.w3.weight,
-            module.feed_forward.w2.weight,
-        )
+    def run(
+        cls, model: torch.nn.Module, path: str, token: Tensor, live: Live, i: int
+    ) -> Any:
+        """Block `i` of the step, with the tensors of the module at `path`."""
+        module = model.get_submodule(path)
 
+        def tensor(name: str) -> Tensor:
+            outer = name.startswith("/")
+            return attrgetter(name[1:])(model) if outer else attrgetter(name)(module)
 
-class NormOutputWeights(NamedTuple):
-    """What the functions of norm..output read besides activations."""
+        w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
+        w |= {name: tensor(name) for name in cls.weights if name != "*"}
+        buffers = {name: tensor(name) for name in cls.buffers}
+        more: list[Tensor] = []
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
 
-    norm_weight: torch.Tensor
-    output_weight: torch.Tensor
+    @staticmethod
+    def begin(
+        ctx: Any,
+        token: Tensor,
+        live: Live,
+        i: int,
+        names: tuple[str, ...],
+        buffers: Tensors,
+        *tensors: Tensor,
+    ) -> tuple[Tensors, Tensors]:
+        """Note what backward needs; weights and buffers by name."""
+        w = dict(zip(names, tensors))
+        ctx.save_for_backward(*w.values() or [token])
+        ctx.live, ctx.i, ctx.names = live, i, names
+        return w, buffers
+
+    @staticmethod
+    def resume(ctx: Any) -> tuple[Tensors, Live, int]:
+        """What `begin` noted.  Raises when backward has been here."""
+        w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
+        if live is None:
+            raise RuntimeError(
+                "backward ran a second time through a planned step, which frees what it "
+                "keeps as it goes: retain_graph=True needs the forward of "
+                "model.py (eager_forward)"
+            )
+        ctx.live = None
+        return w, live, ctx.i
 
     @classmethod
-    def of(cls, model):
-        return cls(
-            model.norm.weight,
-            model.output.weight,
-        )
+    def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
+        """Gradients in the order of what `run` passed on."""
+        keys = [*ctx.names]
+        return token, None, None, None, None, *map(grads.get, keys)
 
 
-class EmbeddingStep(torch.autograd.Function):
+class EmbeddingStep(RematStep):
     """tok_embeddings."""
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = EmbeddingWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["x", i + 1] = embedding_forward(live["tokens"], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = EmbeddingStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1] = embedding_forward(live["tokens"], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        _ = ctx.saved_tensors  # raises when backward has been here
-        live, i = ctx.live, ctx.i
-        grad_weight = embedding_backward([live.take(("grad_x", i + 1))], live["tokens"])
-        return token, None, None, grad_weight
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        _, live, i = EmbeddingStep.resume(ctx)
+        grads = embedding_backward([live.take("grad_x", i + 1)], live["tokens"])
+        return EmbeddingStep.hand(ctx, token, grads)
 
 
-class TransformerBlockStep(torch.autograd.Function):
-    """layers.0."""
+class TransformerBlockStep(RematStep):
+    """layers.0.
 
-    @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerBlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["rsqrt", i],
-            live["mul_2", i],
-            live["clone", i],
-            live["clone_2", i],
-            live["scaled_dot_product_flash_attention_for_c", i],
-            live["scaled_dot_product_flash_attention_for_c_2", i],
-            live["h", i],
-            live["rsqrt_2", i],
-            live["feed_forward_w1", i],
-            live["feed_forward_w3", i],
-            live["x", i + 1],
-        ) = transformer_block_forward(live["x", i], weights)
-        return token.new_empty(0)
+    Keeps: attention_norm_rsqrt 16.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0 MiB, xv_copy
+    2.0 MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
+    dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
+    ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
+    Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, mul,
+    attention_norm_mul.
+    """
+
+    weights = ("*", "/freqs_cis")
 
     @staticmethod
-    def backward(ctx, token):
-        weights = TransformerBlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_attention_wq_weight,
-            grad_attention_wk_weight,
-            grad_attention_wv_weight,
-            grad_attention_wo_weight,
-            grad_feed_forward_w1_weight,
-            grad_feed_forward_w2_weight,
-            grad_feed_forward_w3_weight,
-            grad_attention_norm_weight,
-            grad_ffn_norm_weight,
-        ) = transformer_block_backward(
-            [
-                live.take(("feed_forward_w1", i)),
-                live.take(("feed_forward_w3", i)),
-                live.take(("grad_x", i + 1)),
-                live.take(("h", i)),
-                live.take(("rsqrt_2", i)),
-                live.take(("scaled_dot_product_flash_attention_for_c", i)),
-                live.take(("mul_2", i)),
-                live.take(("clone", i)),
-                live.take(("clone_2", i)),
-                live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-                live.take(("x", i)),
-                live.take(("rsqrt", i)),
-            ],
-            weights,
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerBlockStep.begin(ctx, token, live, i, *rest)
+        live["attention_norm_rsqrt", i], live["attention_norm_mul", i] = (
+            transformer_block_attention_norm_forward(live["x", i], w)
         )
-        return (
+        live["xv", i], live["xq_mul", i], live["xk_mul", i] = (
+            transformer_block_attention_part1_forward(
+                [live.take("attention_norm_mul", i)], w
+            )
+        )
+        live["h", i], ctx.kept_attention_part2 = (
+            transformer_block_attention_part2_forward(
+                [live.take("xk_mul", i), live.take("xv", i)],
+                live["xq_mul", i],
+                live["x", i],
+                w,
+            )
+        )
+        live["x", i + 1], ctx.kept_ffn_norm = transformer_block_ffn_norm_forward(
+            live["h", i], w
+        )
+        return token.new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerBlockStep.resume(ctx)
+        live["grad_h_2", i], ffn_norm_grads = transformer_block_ffn_norm_backward(
+            ctx.kept_ffn_norm, [live.take("grad_x", i + 1), live.take("h", i)], w
+        )
+        (
+            live["grad_queries", i],
+            live["grad_xv_unsqueeze", i],
+            live["grad_xk_unsqueeze", i],
+            attention_part2_grads,
+        ) = transformer_block_attention_part2_backward(
+            ctx.kept_attention_part2, [live.take("xq_mul", i)], live["grad_h_2", i], w
+        )
+        live["mul", i], live["grad_attention_norm_mul_2", i], attention_part1_grads = (
+            transformer_block_attention_part1_backward(
+                [
+                    live.take("grad_xk_unsqueeze", i),
+                    live.take("grad_queries", i),
+                    live.take("grad_xv_unsqueeze", i),
+                ],
+                live["x", i],
+                live["attention_norm_rsqrt", i],
+                w,
+            )
+        )
+        live["grad_x", i], attention_norm_grads = (
+            transformer_block_attention_norm_backward(
+                [
+                    live.take("mul", i),
+                    live.take("grad_attention_norm_mul_2", i),
+                    live.take("grad_h_2", i),
+                    live.take("attention_norm_rsqrt", i),
+                    live.take("x", i),
+                ],
+                w,
+            )
+        )
+        return TransformerBlockStep.hand(
+            ctx,
             token,
-            None,
-            None,
-            grad_attention_norm_weight,
-            grad_attention_wq_weight,
-            grad_attention_wk_weight,
-            grad_attention_wv_weight,
-            None,
-            grad_attention_wo_weight,
-            grad_ffn_norm_weight,
-            grad_feed_forward_w1_weight,
-            grad_feed_forward_w3_weight,
-            grad_feed_forward_w2_weight,
+            {
+                **ffn_norm_grads,
+                **attention_part2_grads,
+                **attention_part1_grads,
+                **attention_norm_grads,
+            },
         )
 
 
-class TransformerBlockStep_2(torch.autograd.Function):
-    """layers.1, layers.2."""
+class TransformerBlockStep_2(RematStep):
+    """layers.1-2.
+
+    Keeps: attention_norm_rsqrt 16.0 KiB, xv 512.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0
+    MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
+    dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
+    ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
+    Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, xv_copy,
+    mul, attention_norm_mul.
+    """
+
+    weights = ("*", "/freqs_cis")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerBlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["rsqrt", i],
-            live["attention_wv", i],
-            live["mul_2", i],
-            live["clone", i],
-            live["scaled_dot_product_flash_attention_for_c", i],
-            live["scaled_dot_product_flash_attention_for_c_2", i],
-            live["h", i],
-            live["rsqrt_2", i],
-            live["feed_forward_w1", i],
-            live["feed_forward_w3", i],
-            live["x", i + 1],
-        ) = transformer_block_forward_2(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerBlockStep_2.begin(ctx, token, live, i, *rest)
+        live["attention_norm_rsqrt", i], live["attention_norm_mul", i] = (
+            transformer_block_attention_norm_forward(live["x", i], w)
+        )
+        live["xv", i], live["xq_mul", i], live["xk_mul", i] = (
+            transformer_block_attention_part1_forward(
+                [live.take("attention_norm_mul", i)], w
+            )
+        )
+        live["h", i], ctx.kept_attention_part2 = (
+            transformer_block_attention_part2_forward_2(
+                [live.take("xk_mul", i)],
+                live["xv", i],
+                live["xq_mul", i],
+                live["x", i],
+                w,
+            )
+        )
+        live["x", i + 1], ctx.kept_ffn_norm = transformer_block_ffn_norm_forward(
+            live["h", i], w
+        )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = TransformerBlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerBlockStep_2.resume(ctx)
+        live["grad_h_2", i], ffn_norm_grads = transformer_block_ffn_norm_backward(
+            ctx.kept_ffn_norm, [live.take("grad_x", i + 1), live.take("h", i)], w
+        )
         (
-            live["grad_x", i],
-            grad_attention_wq_weight,
-            grad_attention_wk_weight,
-            grad_attention_wv_weight,
-            grad_attention_wo_weight,
-            grad_feed_forward_w1_weight,
-            grad_feed_forward_w2_weight,
-            grad_feed_forward_w3_weight,
-            grad_attention_norm_weight,
-            grad_ffn_norm_weight,
-        ) = transformer_block_backward_2(
-            [
-                live.take(("feed_forward_w1", i)),
-                live.take(("feed_forward_w3", i)),
-                live.take(("grad_x", i + 1)),
-                live.take(("h", i)),
-                live.take(("rsqrt_2", i)),
-                live.take(("scaled_dot_product_flash_attention_for_c", i)),
-                live.take(("attention_wv", i)),
-                live.take(("mul_2", i)),
-                live.take(("clone", i)),
-                live.take(("scaled_dot_product_flash_attention_for_c_2", i)),
-                live.take(("x", i)),
-                live.take(("rsqrt", i)),
-            ],
-            weights,
+            live["grad_queries", i],
+            live["grad_xv_unsqueeze", i],
+            live["grad_xk_unsqueeze", i],
+            attention_part2_grads,
+        ) = transformer_block_attention_part2_backward_2(
+            ctx.kept_attention_part2,
+            [live.take("xv", i), live.take("xq_mul", i)],
+            live["grad_h_2", i],
+            w,
         )
-        return (
+        live["mul", i], live["grad_attention_norm_mul_2", i], attention_part1_grads = (
+            transformer_block_attention_part1_backward(
+                [
+                    live.take("grad_xk_unsqueeze", i),
+                    live.take("grad_queries", i),
+                    live.take("grad_xv_unsqueeze", i),
+                ],
+                live["x", i],
+                live["attention_norm_rsqrt", i],
+                w,
+            )
+        )
+        live["grad_x", i], attention_norm_grads = (
+            transformer_block_attention_norm_backward(
+                [
+                    live.take("mul", i),
+                    live.take("grad_attention_norm_mul_2", i),
+                    live.take("grad_h_2", i),
+                    live.take("attention_norm_rsqrt", i),
+                    live.take("x", i),
+                ],
+                w,
+            )
+        )
+        return TransformerBlockStep_2.hand(
+            ctx,
             token,
-            None,
-            None,
-            grad_attention_norm_weight,
-            grad_attention_wq_weight,
-            grad_attention_wk_weight,
-            grad_attention_wv_weight,
-            None,
-            grad_attention_wo_weight,
-            grad_ffn_norm_weight,
-            grad_feed_forward_w1_weight,
-            grad_feed_forward_w3_weight,
-            grad_feed_forward_w2_weight,
+            {
+                **ffn_norm_grads,
+                **attention_part2_grads,
+                **attention_part1_grads,
+                **attention_norm_grads,
+            },
         )
 
 
-class NormOutputStep(torch.autograd.Function):
-    """norm..output."""
+class NormOutputStep(RematStep):
+    """norm..output.
+
+    Keeps: output_rsqrt 16.0 KiB, loss_log_softmax 8.0 MiB, loss_weight 4 B.
+    Runs again: output_mul, norm_mul.
+    """
+
+    weights = ("norm.weight", "output.weight")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = NormOutputWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = NormOutputStep.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
-        (
-            live["rsqrt", i],
-            live["log_softmax", i],
-            live["nll_loss_forward_weight", i],
-            nll_loss_forward,
-            logits,
-        ) = norm_output_forward(live["x", i], live["labels"], weights)
-        return nll_loss_forward, logits
+        loss, output, ctx.kept = norm_output_forward(live["x", i], live["labels"], w)
+        return loss, output
 
     @staticmethod
-    def backward(ctx, grad_nll_loss_forward, grad_logits):
-        if torch.is_grad_enabled():
+    @once_differentiable
+    def backward(
+        ctx: Any, grad_loss: Tensor, grad_output: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        w, live, i = NormOutputStep.resume(ctx)
+        if grad_output is not None:
             raise RuntimeError(
-                "create_graph=True asks for gradients of gradients, which are not planned: "
-                "call eager_forward, the forward of model.py"
+                "a gradient arrived for output, but this file was generated for that of "
+                "loss alone: return the sum of several losses as one"
             )
-        weights = NormOutputWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        if grad_logits is not None:
+        if grad_loss is None:
             raise RuntimeError(
-                "a gradient arrived for output['logits'], which output makes, but this file was generated for that of "
-                "output['loss'] alone: return the sum of several losses as one"
+                "no gradient arrived for loss, which this file was generated for"
             )
-        if grad_nll_loss_forward is None:
-            raise RuntimeError(
-                "no gradient arrived for output['loss'] but this file was generated for it"
-            )
-        live["grad_x", i], grad_norm_weight, grad_output_weight = norm_output_backward(
-            [
-                live.take(("log_softmax", i)),
-                live.take(("nll_loss_forward_weight", i)),
-                live.take(("x", i)),
-                live.take(("rsqrt", i)),
-            ],
-            grad_nll_loss_forward,
-            live["labels"],
-            weights,
+        live["grad_x", i], grads = norm_output_backward(
+            ctx.kept, [live.take("x", i)], grad_loss, live["labels"], w
         )
-        return (
-            grad_nll_loss_forward.new_empty(0),
-            None,
-            None,
-            grad_norm_weight,
-            grad_output_weight,
-        )
+        return NormOutputStep.hand(ctx, grad_loss.new_empty(0), grads)
 
 
-def check_step(model, inputs):
+# The blocks in the order of forward, all but the last, and the module that each belongs to.
+REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
+    (EmbeddingStep, "tok_embeddings"),
+    (TransformerBlockStep, "layers.0"),
+    (TransformerBlockStep_2, "layers.1"),
+    (TransformerBlockStep_2, "layers.2"),
+)
+
+
+def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
     """Refuse a model or inputs other than those that the plan was made for."""
-    for name, value, shape, dtype, requires_grad in (
-        ("tokens", inputs["tokens"], (32, 128), torch.int64, False),
-        ("labels", inputs["labels"], (32, 128), torch.int64, False),
+    for name, shape, dtype, requires_grad in (
+        ("tokens", (32, 128), torch.int64, False),
+        ("labels", (32, 128), torch.int64, False),
     ):
-        if not isinstance(value, torch.Tensor):
+        value = inputs[name]
+        if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
@@ -1380,12 +1143,14 @@ def check_step(model, inputs):
         if got != (shape, dtype, requires_grad) or value.device.type != "cpu":
             raise ValueError(
                 f"{name} is {value.dtype}{list(value.shape)} on {value.device.type} "
-                f"(requires_grad={value.requires_grad}), but this file was generated for {dtype}{list(shape)} on "
-                f"cpu (requires_grad={requires_grad}): regenerate it with these inputs"
+                f"(requires_grad={value.requires_grad}), but this file was generated for "
+                f"{dtype}{list(shape)} on cpu (requires_grad={requires_grad}): "
+                "regenerate it with these inputs"
             )
     if torch.is_autocast_enabled("cpu"):
         raise ValueError(
-            "this file was generated for a step without autocast: regenerate it, or leave autocast off"
+            "this file was generated for a step without autocast: "
+            "regenerate it, or leave autocast off"
         )
     text = "".join(
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
@@ -1394,9 +1159,20 @@ def check_step(model, inputs):
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "2ca6b15b6f06ae5f":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
-            "that this file was generated for (697216 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "evaluation are not those that this file was generated for "
+            "(697216 elements): regenerate it for this configuration"
         )
+
+
+def remat_step(model: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+    """Forward of the planned step; backward is waiting in what it returns."""
+    check_step(model, inputs)
+    live = Live({"tokens": inputs["tokens"], "labels": inputs["labels"]})
+    token = torch.empty(0, requires_grad=True)
+    for i, (step, path) in enumerate(REMAT_STEPS):
+        token = step.run(model, path, token, live, i)
+    return NormOutputStep.run(model, "", token, live, len(REMAT_STEPS))
 
 
 class Transformer(nn.Module):
@@ -1429,46 +1205,14 @@ class Transformer(nn.Module):
         loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
         return {"loss": loss, "logits": logits}
 
-    def forward(self, tokens: Tensor, labels: Tensor | None = None):
+    def forward(
+        self, tokens: Tensor, labels: Tensor | None = None
+    ) -> dict[str, Tensor]:
         """The planned training step; evaluation takes the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(tokens, labels)
-        check_step(
-            self,
-            {
-                "tokens": tokens,
-                "labels": labels,
-            },
-        )
-        live = Live()
-        live.lend("tokens", tokens)
-        live.lend("labels", labels)
-        token = torch.empty(0, requires_grad=True)
-        token = EmbeddingStep.apply(
-            token, live, 0, *EmbeddingWeights.of(self.get_submodule("tok_embeddings"))
-        )
-        token = TransformerBlockStep.apply(
-            token,
-            live,
-            1,
-            *TransformerBlockWeights.of(self.get_submodule("layers.0"), self),
-        )
-        token = TransformerBlockStep_2.apply(
-            token,
-            live,
-            2,
-            *TransformerBlockWeights.of(self.get_submodule("layers.1"), self),
-        )
-        token = TransformerBlockStep_2.apply(
-            token,
-            live,
-            3,
-            *TransformerBlockWeights.of(self.get_submodule("layers.2"), self),
-        )
-        nll_loss_forward, logits = NormOutputStep.apply(
-            token, live, 4, *NormOutputWeights.of(self)
-        )
-        return {"loss": nll_loss_forward, "logits": logits}
+        loss, output = remat_step(self, {"tokens": tokens, "labels": labels})
+        return {"loss": loss, "logits": output}
 
 
 def example_inputs() -> dict[str, Tensor]:

@@ -7,25 +7,26 @@
 # device    cpu, torch 2.13, costs roofline
 # budget    118.4 MiB  (124111999 bytes)
 # peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
+#           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h)))
 # overhead  +5.0 % of the step; no schedule within this budget is below +4.3 %
-# seal      v1-34ba7c70d0cf-4c2b38bbb856
 #
-# block       forward keeps  backward runs again  peak there
-# stem        0 B            -                    29.2 MiB
-# blocks.0    1.0 MiB        3 of 8 ops           80.2 MiB
-# blocks.1    17.0 MiB       2 of 8 ops           79.2 MiB
-# blocks.2    17.0 MiB       2 of 8 ops           98.2 MiB
-# blocks.3    33.0 MiB       1 of 8 ops           117.1 MiB
-# norm..head  4.2 MiB        -                    105.3 MiB
+# block       count  forward keeps  peak there  backward runs again
+# stem        1      0 B            29.2 MiB    -
+# blocks.0    1      1.0 MiB        80.2 MiB    norm, fc, h_gelu
+# blocks.1-2  2      17.0 MiB       98.2 MiB    h_gelu, norm
+# blocks.3    1      33.0 MiB       117.1 MiB   norm
+# norm..head  1      4.2 MiB        105.3 MiB   -
 
 """A residual MLP classifier that returns its loss."""
 
 import hashlib
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 
 class Block(nn.Module):
@@ -45,330 +46,299 @@ class Block(nn.Module):
 
 
 aten = torch.ops.aten
+Tensors = dict[str, Tensor]
 
 
-# ---- block: stem ----
+# ---- stem: stem ----
 
 
-def stem_forward(x, weights):
+def stem_forward(x: Tensor, w: Tensors) -> Tensor:
     """Forward of stem."""
     # x = torch.tanh(self.stem(x))
-    x_2 = torch.addmm(weights.bias, x, weights.weight.t())  # f32[4096, 256]
-    out = x_2.tanh_()  # f32[4096, 256], in place of x_2
-    del x_2
+    stem = F.linear(x, w["weight"], w["bias"])  # f32[4096, 256]
+    out = stem.tanh_()  # f32[4096, 256]
     return out
 
 
-def stem_backward(taken, x):
-    """Gradients of stem."""
-    grad_out, out = taken
-    taken.clear()
+def stem_backward(taken: list[Tensor], x: Tensor) -> Tensors:
+    """Backward of stem."""
+    grad_out, out = drain(taken)
     # grad of x = torch.tanh(self.stem(x))
-    grad_x_2 = aten.tanh_backward(grad_out, out)  # f32[4096, 256]
+    grad_stem = aten.tanh_backward(grad_out, out)  # f32[4096, 256]
     del grad_out, out
-    grad_weight = torch.mm(grad_x_2.t(), x)  # f32[256, 64]
-    grad_sum = aten.sum.dim_IntList(grad_x_2, [0], True)  # f32[1, 256]
-    del grad_x_2
-    return grad_weight, grad_sum.view([256])
+    grad_weight = torch.mm(grad_stem.t(), x)  # f32[256, 64]
+    grad_bias = grad_stem.sum(0)  # f32[256]
+    return {"weight": grad_weight, "bias": grad_bias}
 
 
-# ---- block: blocks.0 ----
+# ---- Block: blocks.0-3 ----
 
 
-def block_forward(x, weights):
+def block_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Block."""
     # h = self.norm(x)
-    norm = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
-    )[
-        0
-    ]  # f32[4096, 256]
+    norm = F.layer_norm(x, [256], w["norm.weight"], w["norm.bias"])  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(weights.fc_bias, norm, weights.fc_weight.t())  # f32[4096, 1024]
+    fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
     del norm
-    h_2 = aten.gelu(h)  # f32[4096, 1024]
-    del h
+    h_gelu = F.gelu(fc)  # f32[4096, 1024]
+    del fc
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(
-        weights.proj_bias, h_2, weights.proj_weight.t()
-    )  # f32[4096, 256]
-    del h_2
-    drop, drop_mask = aten.native_dropout(
+    proj = F.linear(h_gelu, w["proj.weight"], w["proj.bias"])  # f32[4096, 256]
+    del h_gelu
+    drop, drop_mask = torch.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
     del proj
-    out = drop.add_(x)  # f32[4096, 256], in place of drop
-    del drop
-    return drop_mask, out
+    out = drop.add_(x)  # f32[4096, 256]
+    return out, [drop_mask]
 
 
-def block_forward_2(x, weights):
+def block_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Block."""
     # h = self.norm(x)
-    norm = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
-    )[
-        0
-    ]  # f32[4096, 256]
+    norm = F.layer_norm(x, [256], w["norm.weight"], w["norm.bias"])  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(weights.fc_bias, norm, weights.fc_weight.t())  # f32[4096, 1024]
+    fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
     del norm
-    h_2 = aten.gelu(h)  # f32[4096, 1024]
+    h_gelu = F.gelu(fc)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(
-        weights.proj_bias, h_2, weights.proj_weight.t()
-    )  # f32[4096, 256]
-    del h_2
-    drop, drop_mask = aten.native_dropout(
+    proj = F.linear(h_gelu, w["proj.weight"], w["proj.bias"])  # f32[4096, 256]
+    del h_gelu
+    drop, drop_mask = torch.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
     del proj
-    out = drop.add_(x)  # f32[4096, 256], in place of drop
-    del drop
-    return h, drop_mask, out
+    out = drop.add_(x)  # f32[4096, 256]
+    return out, [fc, drop_mask]
 
 
-def block_forward_3(x, weights):
+def block_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Block."""
     # h = self.norm(x)
-    norm = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
-    )[
-        0
-    ]  # f32[4096, 256]
+    norm = F.layer_norm(x, [256], w["norm.weight"], w["norm.bias"])  # f32[4096, 256]
     # h = F.gelu(self.fc(h))
-    h = torch.addmm(weights.fc_bias, norm, weights.fc_weight.t())  # f32[4096, 1024]
+    fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
     del norm
-    h_2 = aten.gelu(h)  # f32[4096, 1024]
+    h_gelu = F.gelu(fc)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
-    proj = torch.addmm(
-        weights.proj_bias, h_2, weights.proj_weight.t()
-    )  # f32[4096, 256]
-    drop, drop_mask = aten.native_dropout(
+    proj = F.linear(h_gelu, w["proj.weight"], w["proj.bias"])  # f32[4096, 256]
+    drop, drop_mask = torch.native_dropout(
         proj, 0.1, True
     )  # f32[4096, 256], bool[4096, 256]
     del proj
-    out = drop.add_(x)  # f32[4096, 256], in place of drop
-    del drop
-    return h, h_2, drop_mask, out
+    out = drop.add_(x)  # f32[4096, 256]
+    return out, [fc, h_gelu, drop_mask]
 
 
-def block_backward(taken, x, weights):
-    """Gradients of Block."""
-    grad_out, drop_mask = taken
-    taken.clear()
+def block_backward(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Block."""
+    drop_mask = kept.pop()
+    grad_out = taken.pop()
     # grad of return x + self.drop(self.proj(h))
     grad_proj = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_2 = torch.mm(grad_proj, weights.proj_weight)  # f32[4096, 1024]
-    # h = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
-    # h = F.gelu(self.fc(h))
-    h = torch.addmm(
-        weights.fc_bias, norm, weights.fc_weight.t()
-    )  # f32[4096, 1024], recompute
-    h_2 = aten.gelu(h)  # f32[4096, 1024], recompute
+    grad_h_gelu = torch.mm(grad_proj, w["proj.weight"])  # f32[4096, 1024]
+    # recompute h = self.norm(x)
+    norm, norm_mean, norm_rstd = torch.native_layer_norm(
+        x, [256], w["norm.weight"], w["norm.bias"], 1e-05
+    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
+    # recompute h = F.gelu(self.fc(h))
+    fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
+    h_gelu = F.gelu(fc)  # f32[4096, 1024]
     # grad of return x + self.drop(self.proj(h))
-    grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
-    del h_2
-    grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
+    grad_proj_weight = torch.mm(grad_proj.t(), h_gelu)  # f32[256, 1024]
+    del h_gelu
+    grad_proj_bias = grad_proj.sum(0)  # f32[256]
     del grad_proj
     # grad of h = F.gelu(self.fc(h))
-    grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
-    del grad_h_2, h
-    grad_norm = torch.mm(grad_h, weights.fc_weight)  # f32[4096, 256]
-    grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
+    grad_fc = aten.gelu_backward(grad_h_gelu, fc)  # f32[4096, 1024]
+    del grad_h_gelu, fc
+    grad_norm = torch.mm(grad_fc, w["fc.weight"])  # f32[4096, 256]
+    grad_fc_weight = torch.mm(grad_fc.t(), norm)  # f32[1024, 256]
     del norm
-    grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
-    del grad_h
+    grad_fc_bias = grad_fc.sum(0)  # f32[1024]
+    del grad_fc
     # grad of h = self.norm(x)
-    grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
+    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
         grad_norm,
         x,
         [256],
         norm_mean,
         norm_rstd,
-        weights.norm_weight,
-        weights.norm_bias,
+        w["norm.weight"],
+        w["norm.bias"],
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, norm_mean, norm_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[4096, 256], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_norm_weight,
-        grad_norm_bias,
-        grad_fc_weight,
-        grad_sum_2.view([1024]),
-        grad_proj_weight,
-        grad_sum.view([256]),
-    )
+    grad_x = grad_out.add_(grad_x_norm)  # f32[4096, 256]
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "norm.bias": grad_norm_bias,
+        "fc.weight": grad_fc_weight,
+        "fc.bias": grad_fc_bias,
+        "proj.weight": grad_proj_weight,
+        "proj.bias": grad_proj_bias,
+    }
 
 
-def block_backward_2(taken, weights):
-    """Gradients of Block."""
-    grad_out, drop_mask, h, x = taken
-    taken.clear()
+def block_backward_2(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Block."""
+    fc, drop_mask = drain(kept)
+    grad_out, x = drain(taken)
     # grad of return x + self.drop(self.proj(h))
     grad_proj = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
     )  # f32[4096, 256]
     del drop_mask
-    grad_h_2 = torch.mm(grad_proj, weights.proj_weight)  # f32[4096, 1024]
-    # h = F.gelu(self.fc(h))
-    h_2 = aten.gelu(h)  # f32[4096, 1024], recompute
+    grad_h_gelu = torch.mm(grad_proj, w["proj.weight"])  # f32[4096, 1024]
+    # recompute h = F.gelu(self.fc(h))
+    h_gelu = F.gelu(fc)  # f32[4096, 1024]
     # grad of return x + self.drop(self.proj(h))
-    grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
-    del h_2
-    grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
+    grad_proj_weight = torch.mm(grad_proj.t(), h_gelu)  # f32[256, 1024]
+    del h_gelu
+    grad_proj_bias = grad_proj.sum(0)  # f32[256]
     del grad_proj
     # grad of h = F.gelu(self.fc(h))
-    grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
-    del grad_h_2, h
-    grad_norm = torch.mm(grad_h, weights.fc_weight)  # f32[4096, 256]
-    # h = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
-    # grad of h = F.gelu(self.fc(h))
-    grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
-    del norm
-    grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
-    del grad_h
-    # grad of h = self.norm(x)
-    grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [256],
-        norm_mean,
-        norm_rstd,
-        weights.norm_weight,
-        weights.norm_bias,
-        [True, True, True],
-    )  # f32[4096, 256], f32[256], f32[256]
-    del grad_norm, x, norm_mean, norm_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[4096, 256], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_norm_weight,
-        grad_norm_bias,
-        grad_fc_weight,
-        grad_sum_2.view([1024]),
-        grad_proj_weight,
-        grad_sum.view([256]),
-    )
-
-
-def block_backward_3(taken, weights):
-    """Gradients of Block."""
-    grad_out, drop_mask, h_2, h, x = taken
-    taken.clear()
-    # grad of return x + self.drop(self.proj(h))
-    grad_proj = aten.native_dropout_backward(
-        grad_out, drop_mask, 1.1111111111111112
-    )  # f32[4096, 256]
-    del drop_mask
-    grad_h_2 = torch.mm(grad_proj, weights.proj_weight)  # f32[4096, 1024]
-    grad_proj_weight = torch.mm(grad_proj.t(), h_2)  # f32[256, 1024]
-    del h_2
-    grad_sum = aten.sum.dim_IntList(grad_proj, [0], True)  # f32[1, 256]
-    del grad_proj
-    # grad of h = F.gelu(self.fc(h))
-    grad_h = aten.gelu_backward(grad_h_2, h)  # f32[4096, 1024]
-    del grad_h_2, h
-    grad_norm = torch.mm(grad_h, weights.fc_weight)  # f32[4096, 256]
-    # h = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1], recompute
-    # grad of h = F.gelu(self.fc(h))
-    grad_fc_weight = torch.mm(grad_h.t(), norm)  # f32[1024, 256]
-    del norm
-    grad_sum_2 = aten.sum.dim_IntList(grad_h, [0], True)  # f32[1, 1024]
-    del grad_h
-    # grad of h = self.norm(x)
-    grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [256],
-        norm_mean,
-        norm_rstd,
-        weights.norm_weight,
-        weights.norm_bias,
-        [True, True, True],
-    )  # f32[4096, 256], f32[256], f32[256]
-    del grad_norm, x, norm_mean, norm_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[4096, 256], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_norm_weight,
-        grad_norm_bias,
-        grad_fc_weight,
-        grad_sum_2.view([1024]),
-        grad_proj_weight,
-        grad_sum.view([256]),
-    )
-
-
-# ---- block: norm..head ----
-
-
-def norm_head_forward(x, target, weights):
-    """Forward of norm..head."""
-    # logits = self.head(self.norm(x))
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [256], weights.norm_weight, weights.norm_bias, 1e-05
+    grad_fc = aten.gelu_backward(grad_h_gelu, fc)  # f32[4096, 1024]
+    del grad_h_gelu, fc
+    grad_norm = torch.mm(grad_fc, w["fc.weight"])  # f32[4096, 256]
+    # recompute h = self.norm(x)
+    norm, norm_mean, norm_rstd = torch.native_layer_norm(
+        x, [256], w["norm.weight"], w["norm.bias"], 1e-05
     )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
-    logits = torch.addmm(
-        weights.head_bias, norm, weights.head_weight.t()
-    )  # f32[4096, 10]
+    # grad of h = F.gelu(self.fc(h))
+    grad_fc_weight = torch.mm(grad_fc.t(), norm)  # f32[1024, 256]
+    del norm
+    grad_fc_bias = grad_fc.sum(0)  # f32[1024]
+    del grad_fc
+    # grad of h = self.norm(x)
+    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
+        grad_norm,
+        x,
+        [256],
+        norm_mean,
+        norm_rstd,
+        w["norm.weight"],
+        w["norm.bias"],
+        [True, True, True],
+    )  # f32[4096, 256], f32[256], f32[256]
+    del grad_norm, x, norm_mean, norm_rstd
+    grad_x = grad_out.add_(grad_x_norm)  # f32[4096, 256]
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "norm.bias": grad_norm_bias,
+        "fc.weight": grad_fc_weight,
+        "fc.bias": grad_fc_bias,
+        "proj.weight": grad_proj_weight,
+        "proj.bias": grad_proj_bias,
+    }
+
+
+def block_backward_3(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Block."""
+    fc, h_gelu, drop_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of return x + self.drop(self.proj(h))
+    grad_proj = aten.native_dropout_backward(
+        grad_out, drop_mask, 1.1111111111111112
+    )  # f32[4096, 256]
+    del drop_mask
+    grad_h_gelu = torch.mm(grad_proj, w["proj.weight"])  # f32[4096, 1024]
+    # --- peak of the step, in blocks.3 ---
+    grad_proj_weight = torch.mm(grad_proj.t(), h_gelu)  # f32[256, 1024]
+    del h_gelu
+    grad_proj_bias = grad_proj.sum(0)  # f32[256]
+    del grad_proj
+    # grad of h = F.gelu(self.fc(h))
+    grad_fc = aten.gelu_backward(grad_h_gelu, fc)  # f32[4096, 1024]
+    del grad_h_gelu, fc
+    grad_norm = torch.mm(grad_fc, w["fc.weight"])  # f32[4096, 256]
+    # recompute h = self.norm(x)
+    norm, norm_mean, norm_rstd = torch.native_layer_norm(
+        x, [256], w["norm.weight"], w["norm.bias"], 1e-05
+    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
+    # grad of h = F.gelu(self.fc(h))
+    grad_fc_weight = torch.mm(grad_fc.t(), norm)  # f32[1024, 256]
+    del norm
+    grad_fc_bias = grad_fc.sum(0)  # f32[1024]
+    del grad_fc
+    # grad of h = self.norm(x)
+    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
+        grad_norm,
+        x,
+        [256],
+        norm_mean,
+        norm_rstd,
+        w["norm.weight"],
+        w["norm.bias"],
+        [True, True, True],
+    )  # f32[4096, 256], f32[256], f32[256]
+    del grad_norm, x, norm_mean, norm_rstd
+    grad_x = grad_out.add_(grad_x_norm)  # f32[4096, 256]
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "norm.bias": grad_norm_bias,
+        "fc.weight": grad_fc_weight,
+        "fc.bias": grad_fc_bias,
+        "proj.weight": grad_proj_weight,
+        "proj.bias": grad_proj_bias,
+    }
+
+
+# ---- norm_head: norm..head ----
+
+
+def norm_head_forward(
+    x: Tensor, target: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of norm_head."""
+    # logits = self.head(self.norm(x))
+    norm, norm_mean, norm_rstd = torch.native_layer_norm(
+        x, [256], w["norm.weight"], w["norm.bias"], 1e-05
+    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
+    logits = F.linear(norm, w["head.weight"], w["head.bias"])  # f32[4096, 10]
     # return F.cross_entropy(logits, target)
-    log_softmax = aten._log_softmax(logits, 1, False)  # f32[4096, 10]
+    log_softmax = torch.log_softmax(logits, 1)  # f32[4096, 10]
     del logits
-    nll_loss_forward, nll_loss_forward_weight = aten.nll_loss_forward(
+    nll_loss, nll_loss_weight = aten.nll_loss_forward(
         log_softmax, target, None, 1, -100
     )  # f32[], f32[]
-    return (
-        norm,
-        norm_mean,
-        norm_rstd,
-        log_softmax,
-        nll_loss_forward_weight,
-        nll_loss_forward,
-    )
+    return nll_loss, [norm, norm_mean, norm_rstd, log_softmax, nll_loss_weight]
 
 
-def norm_head_backward(taken, grad_nll_loss_forward, target, weights):
-    """Gradients of norm..head."""
-    log_softmax, nll_loss_forward_weight, norm, x, norm_mean, norm_rstd = taken
-    taken.clear()
+def norm_head_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    grad_nll_loss: Tensor,
+    target: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of norm_head."""
+    norm, norm_mean, norm_rstd, log_softmax, nll_loss_weight = drain(kept)
+    x = taken.pop()
     # grad of return F.cross_entropy(logits, target)
     grad_log_softmax = aten.nll_loss_backward(
-        grad_nll_loss_forward,
-        log_softmax,
-        target,
-        None,
-        1,
-        -100,
-        nll_loss_forward_weight,
+        grad_nll_loss, log_softmax, target, None, 1, -100, nll_loss_weight
     )  # f32[4096, 10]
-    del nll_loss_forward_weight
+    del nll_loss_weight
     grad_logits = aten._log_softmax_backward_data(
         grad_log_softmax, log_softmax, 1, torch.float32
     )  # f32[4096, 10]
     del grad_log_softmax, log_softmax
     # grad of logits = self.head(self.norm(x))
-    grad_norm = torch.mm(grad_logits, weights.head_weight)  # f32[4096, 256]
+    grad_norm = torch.mm(grad_logits, w["head.weight"])  # f32[4096, 256]
     grad_head_weight = torch.mm(grad_logits.t(), norm)  # f32[10, 256]
     del norm
-    grad_sum = aten.sum.dim_IntList(grad_logits, [0], True)  # f32[1, 10]
+    grad_head_bias = grad_logits.sum(0)  # f32[10]
     del grad_logits
     grad_x, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
         grad_norm,
@@ -376,18 +346,16 @@ def norm_head_backward(taken, grad_nll_loss_forward, target, weights):
         [256],
         norm_mean,
         norm_rstd,
-        weights.norm_weight,
-        weights.norm_bias,
+        w["norm.weight"],
+        w["norm.bias"],
         [True, True, True],
     )  # f32[4096, 256], f32[256], f32[256]
-    del grad_norm, x, norm_mean, norm_rstd
-    return (
-        grad_x,
-        grad_norm_weight,
-        grad_norm_bias,
-        grad_head_weight,
-        grad_sum.view([10]),
-    )
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "norm.bias": grad_norm_bias,
+        "head.weight": grad_head_weight,
+        "head.bias": grad_head_bias,
+    }
 
 
 # ---- the step: one autograd.Function per block ----
@@ -396,318 +364,232 @@ def norm_head_backward(taken, grad_nll_loss_forward, target, weights):
 class Live:
     """Values that wait between the functions of one training step, by name and number of block."""
 
-    def __init__(self):
-        self.values = {}
-        self.versions = {}
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """`inputs` are the caller's and must stay as they are until backward."""
+        self.values: dict[Any, Any] = dict(inputs)
+        self.versions = {
+            k: v._version for k, v in inputs.items() if not v.is_inference()
+        }
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.values[key] = value
 
-    def lend(self, key, value):
-        """Keep an input, which is the caller's and must stay as it is until backward."""
-        self.values[key] = value
-        self.versions[key] = None if value.is_inference() else value._version
-
-    def __getitem__(self, key):
-        if key not in self.values:
-            raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it keeps as it goes: "
-                "retain_graph=True needs the forward of model.py (eager_forward)"
-            )
-        version = self.versions.get(key)
-        if version is not None and self.values[key]._version != version:
+    def __getitem__(self, key: Any) -> Any:
+        value = self.values[key]
+        if key in self.versions and value._version != self.versions[key]:
             raise RuntimeError(
                 f"{key} was changed in place between forward and backward, which reads it again"
             )
-        return self.values[key]
-
-    def take(self, key):
-        """Hand out a value for the last time."""
-        value = self[key]
-        del self.values[key]
         return value
 
-
-class StemWeights(NamedTuple):
-    """What the functions of stem read besides activations."""
-
-    bias: torch.Tensor
-    weight: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.bias,
-            module.weight,
-        )
+    def take(self, name: str, i: int) -> Tensor:
+        """Hand out a value for the last time."""
+        return self.values.pop((name, i))
 
 
-class BlockWeights(NamedTuple):
-    """What the functions of Block read besides activations."""
+def drain(values: list[Tensor]) -> list[Tensor]:
+    """What is in a list, which lets go of it: from here on it lives as long as its names."""
+    found = values[:]
+    values.clear()
+    return found
 
-    norm_weight: torch.Tensor
-    norm_bias: torch.Tensor
-    fc_bias: torch.Tensor
-    fc_weight: torch.Tensor
-    proj_bias: torch.Tensor
-    proj_weight: torch.Tensor
+
+class RematStep(torch.autograd.Function):
+    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+
+    weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
+    buffers: tuple[str, ...] = ()  # what its forward updates
 
     @classmethod
-    def of(cls, module):
-        return cls(
-            module.norm.weight,
-            module.norm.bias,
-            module.fc.bias,
-            module.fc.weight,
-            module.proj.bias,
-            module.proj.weight,
-        )
+    def run(
+        cls, model: torch.nn.Module, path: str, token: Tensor, live: Live, i: int
+    ) -> Any:
+        """Block `i` of the step, with the tensors of the module at `path`."""
+        module = model.get_submodule(path)
 
+        def tensor(name: str) -> Tensor:
+            outer = name.startswith("/")
+            return attrgetter(name[1:])(model) if outer else attrgetter(name)(module)
 
-class NormHeadWeights(NamedTuple):
-    """What the functions of norm..head read besides activations."""
+        w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
+        w |= {name: tensor(name) for name in cls.weights if name != "*"}
+        buffers = {name: tensor(name) for name in cls.buffers}
+        more: list[Tensor] = []
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
 
-    norm_weight: torch.Tensor
-    norm_bias: torch.Tensor
-    head_bias: torch.Tensor
-    head_weight: torch.Tensor
+    @staticmethod
+    def begin(
+        ctx: Any,
+        token: Tensor,
+        live: Live,
+        i: int,
+        names: tuple[str, ...],
+        buffers: Tensors,
+        *tensors: Tensor,
+    ) -> tuple[Tensors, Tensors]:
+        """Note what backward needs; weights and buffers by name."""
+        w = dict(zip(names, tensors))
+        ctx.save_for_backward(*w.values() or [token])
+        ctx.live, ctx.i, ctx.names = live, i, names
+        return w, buffers
+
+    @staticmethod
+    def resume(ctx: Any) -> tuple[Tensors, Live, int]:
+        """What `begin` noted.  Raises when backward has been here."""
+        w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
+        if live is None:
+            raise RuntimeError(
+                "backward ran a second time through a planned step, which frees what it "
+                "keeps as it goes: retain_graph=True needs the forward of "
+                "model.py (eager_forward)"
+            )
+        ctx.live = None
+        return w, live, ctx.i
 
     @classmethod
-    def of(cls, model):
-        return cls(
-            model.norm.weight,
-            model.norm.bias,
-            model.head.bias,
-            model.head.weight,
-        )
+    def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
+        """Gradients in the order of what `run` passed on."""
+        keys = [*ctx.names]
+        return token, None, None, None, None, *map(grads.get, keys)
 
 
-class StemStep(torch.autograd.Function):
+class StemStep(RematStep):
     """stem."""
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = StemWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["x", i + 1] = stem_forward(live["x"], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = StemStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1] = stem_forward(live["x"], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        _ = ctx.saved_tensors  # raises when backward has been here
-        live, i = ctx.live, ctx.i
-        grad_weight, grad_bias = stem_backward(
-            [live.take(("grad_x", i + 1)), live.take(("x", i + 1))], live["x"]
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        _, live, i = StemStep.resume(ctx)
+        grads = stem_backward(
+            [live.take("grad_x", i + 1), live.take("x", i + 1)], live["x"]
         )
-        return token, None, None, grad_bias, grad_weight
+        return StemStep.hand(ctx, token, grads)
 
 
-class BlockStep(torch.autograd.Function):
-    """blocks.0."""
+class BlockStep(RematStep):
+    """blocks.0.
+
+    Keeps: drop_mask 1.0 MiB.
+    Runs again: norm, fc, h_gelu.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["drop_mask", i], live["x", i + 1] = block_forward(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = block_forward(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_fc_weight,
-            grad_fc_bias,
-            grad_proj_weight,
-            grad_proj_bias,
-        ) = block_backward(
-            [live.take(("grad_x", i + 1)), live.take(("drop_mask", i))],
-            live["x", i],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockStep.resume(ctx)
+        live["grad_x", i], grads = block_backward(
+            ctx.kept, [live.take("grad_x", i + 1)], live["x", i], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_fc_bias,
-            grad_fc_weight,
-            grad_proj_bias,
-            grad_proj_weight,
-        )
+        return BlockStep.hand(ctx, token, grads)
 
 
-class BlockStep_2(torch.autograd.Function):
-    """blocks.1, blocks.2."""
+class BlockStep_2(RematStep):
+    """blocks.1-2.
+
+    Keeps: fc 16.0 MiB, drop_mask 1.0 MiB.
+    Runs again: h_gelu, norm.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["h", i], live["drop_mask", i], live["x", i + 1] = block_forward_2(
-            live["x", i], weights
-        )
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockStep_2.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = block_forward_2(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_fc_weight,
-            grad_fc_bias,
-            grad_proj_weight,
-            grad_proj_bias,
-        ) = block_backward_2(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("drop_mask", i)),
-                live.take(("h", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockStep_2.resume(ctx)
+        live["grad_x", i], grads = block_backward_2(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_fc_bias,
-            grad_fc_weight,
-            grad_proj_bias,
-            grad_proj_weight,
-        )
+        return BlockStep_2.hand(ctx, token, grads)
 
 
-class BlockStep_3(torch.autograd.Function):
-    """blocks.3."""
+class BlockStep_3(RematStep):
+    """blocks.3.
+
+    Keeps: fc 16.0 MiB, h_gelu 16.0 MiB, drop_mask 1.0 MiB.
+    Runs again: norm.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = BlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["h", i], live["h_2", i], live["drop_mask", i], live["x", i + 1] = (
-            block_forward_3(live["x", i], weights)
-        )
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = BlockStep_3.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = block_forward_3(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_fc_weight,
-            grad_fc_bias,
-            grad_proj_weight,
-            grad_proj_bias,
-        ) = block_backward_3(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("drop_mask", i)),
-                live.take(("h_2", i)),
-                live.take(("h", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BlockStep_3.resume(ctx)
+        live["grad_x", i], grads = block_backward_3(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_fc_bias,
-            grad_fc_weight,
-            grad_proj_bias,
-            grad_proj_weight,
-        )
+        return BlockStep_3.hand(ctx, token, grads)
 
 
-class NormHeadStep(torch.autograd.Function):
-    """norm..head."""
+class NormHeadStep(RematStep):
+    """norm..head.
+
+    Keeps: norm 4.0 MiB, norm_mean 16.0 KiB, norm_rstd 16.0 KiB, log_softmax 160.0
+    KiB, nll_loss_weight 4 B.
+    Runs again: nothing.
+    """
+
+    weights = ("norm.weight", "norm.bias", "head.weight", "head.bias")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = NormHeadWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = NormHeadStep.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
-        (
-            live["norm", i],
-            live["norm_mean", i],
-            live["norm_rstd", i],
-            live["log_softmax", i],
-            live["nll_loss_forward_weight", i],
-            nll_loss_forward,
-        ) = norm_head_forward(live["x", i], live["target"], weights)
-        return nll_loss_forward
+        nll_loss, ctx.kept = norm_head_forward(live["x", i], live["target"], w)
+        return nll_loss
 
     @staticmethod
-    def backward(ctx, grad_nll_loss_forward):
-        if torch.is_grad_enabled():
+    @once_differentiable
+    def backward(ctx: Any, grad_nll_loss: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = NormHeadStep.resume(ctx)
+        if grad_nll_loss is None:
             raise RuntimeError(
-                "create_graph=True asks for gradients of gradients, which are not planned: "
-                "call eager_forward, the forward of model.py"
+                "no gradient arrived for nll_loss, which this file was generated for"
             )
-        weights = NormHeadWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        if grad_nll_loss_forward is None:
-            raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
-            )
-        (
-            live["grad_x", i],
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_head_weight,
-            grad_head_bias,
-        ) = norm_head_backward(
-            [
-                live.take(("log_softmax", i)),
-                live.take(("nll_loss_forward_weight", i)),
-                live.take(("norm", i)),
-                live.take(("x", i)),
-                live.take(("norm_mean", i)),
-                live.take(("norm_rstd", i)),
-            ],
-            grad_nll_loss_forward,
-            live["target"],
-            weights,
+        live["grad_x", i], grads = norm_head_backward(
+            ctx.kept, [live.take("x", i)], grad_nll_loss, live["target"], w
         )
-        return (
-            grad_nll_loss_forward.new_empty(0),
-            None,
-            None,
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_head_bias,
-            grad_head_weight,
-        )
+        return NormHeadStep.hand(ctx, grad_nll_loss.new_empty(0), grads)
 
 
-def check_step(model, inputs):
+# The blocks in the order of forward, all but the last, and the module that each belongs to.
+REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
+    (StemStep, "stem"),
+    (BlockStep, "blocks.0"),
+    (BlockStep_2, "blocks.1"),
+    (BlockStep_2, "blocks.2"),
+    (BlockStep_3, "blocks.3"),
+)
+
+
+def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
     """Refuse a model or inputs other than those that the plan was made for."""
-    for name, value, shape, dtype, requires_grad in (
-        ("x", inputs["x"], (4096, 64), torch.float32, False),
-        ("target", inputs["target"], (4096,), torch.int64, False),
+    for name, shape, dtype, requires_grad in (
+        ("x", (4096, 64), torch.float32, False),
+        ("target", (4096,), torch.int64, False),
     ):
-        if not isinstance(value, torch.Tensor):
+        value = inputs[name]
+        if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
@@ -715,12 +597,14 @@ def check_step(model, inputs):
         if got != (shape, dtype, requires_grad) or value.device.type != "cpu":
             raise ValueError(
                 f"{name} is {value.dtype}{list(value.shape)} on {value.device.type} "
-                f"(requires_grad={value.requires_grad}), but this file was generated for {dtype}{list(shape)} on "
-                f"cpu (requires_grad={requires_grad}): regenerate it with these inputs"
+                f"(requires_grad={value.requires_grad}), but this file was generated for "
+                f"{dtype}{list(shape)} on cpu (requires_grad={requires_grad}): "
+                "regenerate it with these inputs"
             )
     if torch.is_autocast_enabled("cpu"):
         raise ValueError(
-            "this file was generated for a step without autocast: regenerate it, or leave autocast off"
+            "this file was generated for a step without autocast: "
+            "regenerate it, or leave autocast off"
         )
     text = "".join(
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
@@ -729,9 +613,20 @@ def check_step(model, inputs):
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "34a67dc855cef553":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
-            "that this file was generated for (2124042 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "evaluation are not those that this file was generated for "
+            "(2124042 elements): regenerate it for this configuration"
         )
+
+
+def remat_step(model: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+    """Forward of the planned step; backward is waiting in what it returns."""
+    check_step(model, inputs)
+    live = Live({"x": inputs["x"], "target": inputs["target"]})
+    token = torch.empty(0, requires_grad=True)
+    for i, (step, path) in enumerate(REMAT_STEPS):
+        token = step.run(model, path, token, live, i)
+    return NormHeadStep.run(model, "", token, live, len(REMAT_STEPS))
 
 
 class Net(nn.Module):
@@ -753,38 +648,11 @@ class Net(nn.Module):
         logits = self.head(self.norm(x))
         return F.cross_entropy(logits, target)
 
-    def forward(self, x: Tensor, target: Tensor):
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
         """The planned training step; evaluation takes the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(x, target)
-        check_step(
-            self,
-            {
-                "x": x,
-                "target": target,
-            },
-        )
-        live = Live()
-        live.lend("x", x)
-        live.lend("target", target)
-        token = torch.empty(0, requires_grad=True)
-        token = StemStep.apply(
-            token, live, 0, *StemWeights.of(self.get_submodule("stem"))
-        )
-        token = BlockStep.apply(
-            token, live, 1, *BlockWeights.of(self.get_submodule("blocks.0"))
-        )
-        token = BlockStep_2.apply(
-            token, live, 2, *BlockWeights.of(self.get_submodule("blocks.1"))
-        )
-        token = BlockStep_2.apply(
-            token, live, 3, *BlockWeights.of(self.get_submodule("blocks.2"))
-        )
-        token = BlockStep_3.apply(
-            token, live, 4, *BlockWeights.of(self.get_submodule("blocks.3"))
-        )
-        nll_loss_forward = NormHeadStep.apply(token, live, 5, *NormHeadWeights.of(self))
-        return nll_loss_forward
+        return remat_step(self, {"x": x, "target": target})
 
     @torch.no_grad()
     def accuracy(self, x: Tensor, target: Tensor) -> float:

@@ -7,25 +7,32 @@
 # device    cpu, torch 2.13, costs roofline
 # budget    86.8 MiB  (90973867 bytes)
 # peak      86.6 MiB  (90803912 bytes; model.py: 144.6 MiB), in backward of layer3
+#           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
+#           self.conv2(out))
 # overhead  +9.7 % of the step; no schedule within this budget is below +8.5 %
-# seal      v1-72d78185e912-149aded1686c
 #
-# block        forward keeps  backward runs again           peak there
-# conv1..relu  0 B            -                             38.1 MiB
-# layer1.0     8.0 MiB        3 of 9 ops, 3 of conv1..relu  78.3 MiB
-# layer1.1     16.0 MiB       2 of 9 ops                    78.3 MiB
-# layer2       16.0 MiB       6 of 21 ops                   82.6 MiB
-# layer3       14.0 MiB       1 of 21 ops                   86.6 MiB
-# avgpool..fc  34.5 KiB       -                             81.5 MiB
+# block        count  forward keeps  peak there  backward runs again
+# conv1..relu  1      0 B            38.1 MiB    -
+# layer1.0     1      8.0 MiB        78.3 MiB    bn1_batch_norm, out_relu, conv2, 3 of 4 ops of
+#                                                conv1..relu
+# layer1.1     1      16.0 MiB       78.3 MiB    bn1_batch_norm, out_relu
+# layer2       1      16.0 MiB       82.6 MiB    layer_1_bn1_batch_norm, layer_1_relu_relu,
+#                                                layer_0_downsample_0, layer_0_conv1,
+#                                                layer_0_bn1_batch_norm, relu
+# layer3       1      14.0 MiB       86.6 MiB    layer_0_downsample_0
+# avgpool..fc  1      32.0 KiB       81.5 MiB    -
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
 import hashlib
 from collections.abc import Callable
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 
 def conv3x3(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:
@@ -75,88 +82,74 @@ class BasicBlock(nn.Module):
 
 
 aten = torch.ops.aten
+Tensors = dict[str, Tensor]
 
 
-# ---- block: conv1..relu ----
+# ---- conv1_relu: conv1..relu ----
 
 
-def conv1_relu_forward(x, weights, buffers):
-    """Forward of conv1..relu."""
+def conv1_relu_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Tensor:
+    """Forward of conv1_relu."""
     # x = self.conv1(x)
-    x_2 = aten.convolution(
-        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32]
+    conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # x = self.bn1(x)
-    buffers.bn1_num_batches_tracked.add_(1)
-    native_batch_norm = aten.native_batch_norm(
-        x_2,
-        weights.bn1_weight,
-        weights.bn1_bias,
-        buffers.bn1_running_mean,
-        buffers.bn1_running_var,
+    buffers["bn1.num_batches_tracked"].add_(1)
+    x_batch_norm = F.batch_norm(
+        conv1,
+        buffers["bn1.running_mean"],
+        buffers["bn1.running_var"],
+        w["bn1.weight"],
+        w["bn1.bias"],
         True,
-        0.1,
-        1e-05,
-    )[
-        0
-    ]  # f32[64, 32, 32, 32]
-    del x_2
+    )  # f32[64, 32, 32, 32]
+    del conv1
     # x = self.relu(x)
-    out = (
-        native_batch_norm.relu_()
-    )  # f32[64, 32, 32, 32], in place of native_batch_norm
-    del native_batch_norm
+    out = x_batch_norm.relu_()  # f32[64, 32, 32, 32]
     return out
 
 
-def conv1_relu_recompute(x, weights):
-    """Part of the forward again of conv1..relu."""
-    # x = self.conv1(x)
-    x_2 = aten.convolution(
-        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32]
-    # x = self.bn1(x)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            x_2, weights.bn1_weight, weights.bn1_bias, None, None, True, 0.1, 1e-05
-        )
+def conv1_relu_recompute(
+    x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Forward again of conv1_relu."""
+    # recompute x = self.conv1(x)
+    conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
+    # recompute x = self.bn1(x)
+    x_batch_norm, x_batch_norm_mean, x_batch_norm_rstd = torch.native_batch_norm(
+        conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    # x = self.relu(x)
-    out = (
-        native_batch_norm.relu_()
-    )  # f32[64, 32, 32, 32], in place of native_batch_norm
-    del native_batch_norm
-    return x_2, native_batch_norm_mean, native_batch_norm_rstd, out
+    # recompute x = self.relu(x)
+    out = x_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    return conv1, x_batch_norm_mean, x_batch_norm_rstd, out
 
 
-def conv1_relu_backward(taken, x, weights):
-    """Gradients of conv1..relu."""
-    grad_out, out, x_2, native_batch_norm_mean, native_batch_norm_rstd = taken
-    taken.clear()
+def conv1_relu_backward(taken: list[Tensor], x: Tensor, w: Tensors) -> Tensors:
+    """Backward of conv1_relu."""
+    grad_out, out, conv1, x_batch_norm_mean, x_batch_norm_rstd = drain(taken)
     # grad of x = self.relu(x)
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
+    grad_x_batch_norm = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 32, 32, 32], in place of grad_out
+    )  # f32[64, 32, 32, 32]
     del grad_out, out
     # grad of x = self.bn1(x)
-    grad_x_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
-        grad_native_batch_norm,
-        x_2,
-        weights.bn1_weight,
+    grad_conv1, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
+        grad_x_batch_norm,
+        conv1,
+        w["bn1.weight"],
         None,
         None,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+        x_batch_norm_mean,
+        x_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_native_batch_norm, x_2, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_x_batch_norm, conv1, x_batch_norm_mean, x_batch_norm_rstd
     # grad of x = self.conv1(x)
     grad_conv1_weight = aten.convolution_backward(
-        grad_x_2,
+        grad_conv1,
         x,
-        weights.conv1_weight,
+        w["conv1.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -168,169 +161,141 @@ def conv1_relu_backward(taken, x, weights):
     )[
         1
     ]  # f32[32, 3, 3, 3]
-    del grad_x_2
-    return grad_conv1_weight, grad_bn1_weight, grad_bn1_bias
+    return {
+        "conv1.weight": grad_conv1_weight,
+        "bn1.weight": grad_bn1_weight,
+        "bn1.bias": grad_bn1_bias,
+    }
 
 
-# ---- block: layer1.0 ----
+# ---- BasicBlock: layer1.0-1 ----
 
 
-def basic_block_forward(taken, weights, buffers):
+def basic_block_forward(
+    taken: list[Tensor], w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
     """Forward of BasicBlock."""
-    (x,) = taken
-    taken.clear()
+    x = taken.pop()
     # out = self.conv1(x)
-    out_2 = aten.convolution(
-        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32]
+    conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
-    buffers.bn1_num_batches_tracked.add_(1)
-    native_batch_norm = aten.native_batch_norm(
-        out_2,
-        weights.bn1_weight,
-        weights.bn1_bias,
-        buffers.bn1_running_mean,
-        buffers.bn1_running_var,
+    buffers["bn1.num_batches_tracked"].add_(1)
+    bn1_batch_norm = F.batch_norm(
+        conv1,
+        buffers["bn1.running_mean"],
+        buffers["bn1.running_var"],
+        w["bn1.weight"],
+        w["bn1.bias"],
+        True,
+    )  # f32[64, 32, 32, 32]
+    # out = self.relu(out)
+    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    del bn1_batch_norm
+    # out = self.conv2(out)
+    conv2 = F.conv2d(out_relu, w["conv2.weight"], padding=1)  # f32[64, 32, 32, 32]
+    del out_relu
+    # out = self.bn2(out)
+    buffers["bn2.num_batches_tracked"].add_(1)
+    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+        conv2,
+        w["bn2.weight"],
+        w["bn2.bias"],
+        buffers["bn2.running_mean"],
+        buffers["bn2.running_var"],
         True,
         0.1,
         1e-05,
-    )[
-        0
-    ]  # f32[64, 32, 32, 32]
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 32, 32, 32], in place of native_batch_norm
-    del native_batch_norm
-    # out = self.conv2(out)
-    out_4 = aten.convolution(
-        out_3, weights.conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32]
-    del out_3
-    # out = self.bn2(out)
-    buffers.bn2_num_batches_tracked.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            out_4,
-            weights.bn2_weight,
-            weights.bn2_bias,
-            buffers.bn2_running_mean,
-            buffers.bn2_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del out_4
+    del conv2
     # out += identity
-    out_5 = native_batch_norm_2.add_(
-        x
-    )  # f32[64, 32, 32, 32], in place of native_batch_norm_2
-    del native_batch_norm_2, x
+    layer_0 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
+    del bn2_batch_norm, x
     # return self.relu(out)
-    out = out_5.relu_()  # f32[64, 32, 32, 32], in place of out_5
-    del out_5
-    return out_2, native_batch_norm_mean_2, native_batch_norm_rstd_2, out
+    out = layer_0.relu_()  # f32[64, 32, 32, 32]
+    return out, [conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd]
 
 
-def basic_block_forward_2(x, weights, buffers):
+def basic_block_forward_2(
+    x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
     """Forward of BasicBlock."""
     # out = self.conv1(x)
-    out_2 = aten.convolution(
-        x, weights.conv1_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32]
+    conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
-    buffers.bn1_num_batches_tracked.add_(1)
-    native_batch_norm = aten.native_batch_norm(
-        out_2,
-        weights.bn1_weight,
-        weights.bn1_bias,
-        buffers.bn1_running_mean,
-        buffers.bn1_running_var,
+    buffers["bn1.num_batches_tracked"].add_(1)
+    bn1_batch_norm = F.batch_norm(
+        conv1,
+        buffers["bn1.running_mean"],
+        buffers["bn1.running_var"],
+        w["bn1.weight"],
+        w["bn1.bias"],
+        True,
+    )  # f32[64, 32, 32, 32]
+    # out = self.relu(out)
+    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    del bn1_batch_norm
+    # out = self.conv2(out)
+    conv2 = F.conv2d(out_relu, w["conv2.weight"], padding=1)  # f32[64, 32, 32, 32]
+    del out_relu
+    # out = self.bn2(out)
+    buffers["bn2.num_batches_tracked"].add_(1)
+    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+        conv2,
+        w["bn2.weight"],
+        w["bn2.bias"],
+        buffers["bn2.running_mean"],
+        buffers["bn2.running_var"],
         True,
         0.1,
         1e-05,
-    )[
-        0
-    ]  # f32[64, 32, 32, 32]
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 32, 32, 32], in place of native_batch_norm
-    del native_batch_norm
-    # out = self.conv2(out)
-    out_4 = aten.convolution(
-        out_3, weights.conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32]
-    del out_3
-    # out = self.bn2(out)
-    buffers.bn2_num_batches_tracked.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            out_4,
-            weights.bn2_weight,
-            weights.bn2_bias,
-            buffers.bn2_running_mean,
-            buffers.bn2_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # out += identity
-    out_5 = native_batch_norm_2.add_(
-        x
-    )  # f32[64, 32, 32, 32], in place of native_batch_norm_2
-    del native_batch_norm_2
+    layer_1 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
+    del bn2_batch_norm
     # return self.relu(out)
-    out = out_5.relu_()  # f32[64, 32, 32, 32], in place of out_5
-    del out_5
-    return out_2, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2, out
+    out = layer_1.relu_()  # f32[64, 32, 32, 32]
+    return out, [conv1, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd]
 
 
-def basic_block_backward(taken, x, weights):
-    """Gradients of BasicBlock."""
-    grad_out, out, out_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = taken
-    taken.clear()
+def basic_block_backward(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of BasicBlock."""
+    conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
+    grad_out, out = drain(taken)
     # grad of return self.relu(out)
-    grad_out_5 = aten.threshold_backward.grad_input(
+    grad_layer_0 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 32, 32, 32], in place of grad_out
+    )  # f32[64, 32, 32, 32]
     del grad_out, out
-    # out = self.bn1(out)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_2, weights.bn1_weight, weights.bn1_bias, None, None, True, 0.1, 1e-05
-        )
-    )  # f32[64, 32, 32, 32], f32[32], f32[32], recompute
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 32, 32, 32], recompute, in place of native_batch_norm
-    del native_batch_norm
-    # out = self.conv2(out)
-    out_4 = aten.convolution(
-        out_3, weights.conv2_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 32, 32, 32], recompute
+    # recompute out = self.bn1(out)
+    bn1_batch_norm, bn1_batch_norm_mean, bn1_batch_norm_rstd = torch.native_batch_norm(
+        conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    # recompute out = self.relu(out)
+    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    del bn1_batch_norm
+    # recompute out = self.conv2(out)
+    conv2 = F.conv2d(out_relu, w["conv2.weight"], padding=1)  # f32[64, 32, 32, 32]
     # grad of out = self.bn2(out)
-    grad_out_4, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
-        grad_out_5,
-        out_4,
-        weights.bn2_weight,
+    grad_conv2, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
+        grad_layer_0,
+        conv2,
+        w["bn2.weight"],
         None,
         None,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
+        bn2_batch_norm_mean,
+        bn2_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
+    del conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd
     # grad of out = self.conv2(out)
-    grad_out_3, grad_conv2_weight, _ = aten.convolution_backward(
-        grad_out_4,
-        out_3,
-        weights.conv2_weight,
+    grad_out_relu, grad_conv2_weight, _ = aten.convolution_backward(
+        grad_conv2,
+        out_relu,
+        w["conv2.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -340,31 +305,31 @@ def basic_block_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
-    del grad_out_4, _
+    del grad_conv2, _
     # grad of out = self.relu(out)
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_3, out_3, 0, grad_input=grad_out_3
-    )  # f32[64, 32, 32, 32], in place of grad_out_3
-    del grad_out_3, out_3
+    grad_bn1_batch_norm = aten.threshold_backward.grad_input(
+        grad_out_relu, out_relu, 0, grad_input=grad_out_relu
+    )  # f32[64, 32, 32, 32]
+    del grad_out_relu, out_relu
     # grad of out = self.bn1(out)
-    grad_out_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
-        grad_native_batch_norm,
-        out_2,
-        weights.bn1_weight,
+    grad_conv1, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
+        grad_bn1_batch_norm,
+        conv1,
+        w["bn1.weight"],
         None,
         None,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+        bn1_batch_norm_mean,
+        bn1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_bn1_batch_norm, conv1, bn1_batch_norm_mean, bn1_batch_norm_rstd
     # grad of out = self.conv1(x)
-    grad_x_2, grad_conv1_weight, _ = aten.convolution_backward(
-        grad_out_2,
+    grad_x_conv1, grad_conv1_weight, _ = aten.convolution_backward(
+        grad_conv1,
         x,
-        weights.conv1_weight,
+        w["conv1.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -374,61 +339,55 @@ def basic_block_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
-    del grad_out_2, _
-    grad_x = grad_out_5.add_(grad_x_2)  # f32[64, 32, 32, 32], in place of grad_out_5
-    del grad_out_5, grad_x_2
-    return (
-        grad_x,
-        grad_conv1_weight,
-        grad_bn1_weight,
-        grad_bn1_bias,
-        grad_conv2_weight,
-        grad_bn2_weight,
-        grad_bn2_bias,
-    )
+    del grad_conv1, _
+    grad_x = grad_layer_0.add_(grad_x_conv1)  # f32[64, 32, 32, 32]
+    return grad_x, {
+        "conv1.weight": grad_conv1_weight,
+        "bn1.weight": grad_bn1_weight,
+        "bn1.bias": grad_bn1_bias,
+        "conv2.weight": grad_conv2_weight,
+        "bn2.weight": grad_bn2_weight,
+        "bn2.bias": grad_bn2_bias,
+    }
 
 
-def basic_block_backward_2(taken, x, weights):
-    """Gradients of BasicBlock."""
-    grad_out, out, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2, out_2 = (
-        taken
-    )
-    taken.clear()
+def basic_block_backward_2(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of BasicBlock."""
+    conv1, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
+    grad_out, out = drain(taken)
     # grad of return self.relu(out)
-    grad_out_5 = aten.threshold_backward.grad_input(
+    grad_layer_1 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 32, 32, 32], in place of grad_out
+    )  # f32[64, 32, 32, 32]
     del grad_out, out
     # grad of out = self.bn2(out)
-    grad_out_4, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
-        grad_out_5,
-        out_4,
-        weights.bn2_weight,
+    grad_conv2, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
+        grad_layer_1,
+        conv2,
+        w["bn2.weight"],
         None,
         None,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
+        bn2_batch_norm_mean,
+        bn2_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
-    # out = self.bn1(out)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_2, weights.bn1_weight, weights.bn1_bias, None, None, True, 0.1, 1e-05
-        )
-    )  # f32[64, 32, 32, 32], f32[32], f32[32], recompute
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 32, 32, 32], recompute, in place of native_batch_norm
-    del native_batch_norm
+    del conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd
+    # recompute out = self.bn1(out)
+    bn1_batch_norm, bn1_batch_norm_mean, bn1_batch_norm_rstd = torch.native_batch_norm(
+        conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    # recompute out = self.relu(out)
+    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    del bn1_batch_norm
     # grad of out = self.conv2(out)
-    grad_out_3, grad_conv2_weight, _ = aten.convolution_backward(
-        grad_out_4,
-        out_3,
-        weights.conv2_weight,
+    grad_out_relu, grad_conv2_weight, _ = aten.convolution_backward(
+        grad_conv2,
+        out_relu,
+        w["conv2.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -438,31 +397,31 @@ def basic_block_backward_2(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
-    del grad_out_4, _
+    del grad_conv2, _
     # grad of out = self.relu(out)
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_3, out_3, 0, grad_input=grad_out_3
-    )  # f32[64, 32, 32, 32], in place of grad_out_3
-    del grad_out_3, out_3
+    grad_bn1_batch_norm = aten.threshold_backward.grad_input(
+        grad_out_relu, out_relu, 0, grad_input=grad_out_relu
+    )  # f32[64, 32, 32, 32]
+    del grad_out_relu, out_relu
     # grad of out = self.bn1(out)
-    grad_out_2, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
-        grad_native_batch_norm,
-        out_2,
-        weights.bn1_weight,
+    grad_conv1, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
+        grad_bn1_batch_norm,
+        conv1,
+        w["bn1.weight"],
         None,
         None,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+        bn1_batch_norm_mean,
+        bn1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
+    del grad_bn1_batch_norm, conv1, bn1_batch_norm_mean, bn1_batch_norm_rstd
     # grad of out = self.conv1(x)
-    grad_x_2, grad_conv1_weight, _ = aten.convolution_backward(
-        grad_out_2,
+    grad_x_conv1, grad_conv1_weight, _ = aten.convolution_backward(
+        grad_conv1,
         x,
-        weights.conv1_weight,
+        w["conv1.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -472,252 +431,207 @@ def basic_block_backward_2(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
-    del grad_out_2, _
-    grad_x = grad_out_5.add_(grad_x_2)  # f32[64, 32, 32, 32], in place of grad_out_5
-    del grad_out_5, grad_x_2
-    return (
-        grad_x,
-        grad_conv1_weight,
-        grad_bn1_weight,
-        grad_bn1_bias,
-        grad_conv2_weight,
-        grad_bn2_weight,
-        grad_bn2_bias,
-    )
+    del grad_conv1, _
+    grad_x = grad_layer_1.add_(grad_x_conv1)  # f32[64, 32, 32, 32]
+    return grad_x, {
+        "conv1.weight": grad_conv1_weight,
+        "bn1.weight": grad_bn1_weight,
+        "bn1.bias": grad_bn1_bias,
+        "conv2.weight": grad_conv2_weight,
+        "bn2.weight": grad_bn2_weight,
+        "bn2.bias": grad_bn2_bias,
+    }
 
 
-# ---- block: layer2 ----
+# ---- layer2: layer2 ----
 
 
-def layer2_forward(x, weights, buffers):
-    """Forward of layer2."""
-    # out = self.conv1(x)
-    out_2 = aten.convolution(
-        x, weights.layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+def layer2_layer_0_part1_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Tensor:
+    """Forward of layer_0_part1 in layer2."""
+    # 0: out = self.conv1(x)
+    layer_0_conv1 = F.conv2d(
+        x, w["0.conv1.weight"], stride=2, padding=1
     )  # f32[64, 64, 16, 16]
-    # out = self.bn1(out)
-    buffers.layer_0_bn1_num_batches_tracked.add_(1)
-    native_batch_norm = aten.native_batch_norm(
-        out_2,
-        weights.layer_0_bn1_weight,
-        weights.layer_0_bn1_bias,
-        buffers.layer_0_bn1_running_mean,
-        buffers.layer_0_bn1_running_var,
+    # 0: out = self.bn1(out)
+    buffers["0.bn1.num_batches_tracked"].add_(1)
+    layer_0_bn1_batch_norm = F.batch_norm(
+        layer_0_conv1,
+        buffers["0.bn1.running_mean"],
+        buffers["0.bn1.running_var"],
+        w["0.bn1.weight"],
+        w["0.bn1.bias"],
+        True,
+    )  # f32[64, 64, 16, 16]
+    del layer_0_conv1
+    # 0: out = self.relu(out)
+    relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
+    del layer_0_bn1_batch_norm
+    # 0: out = self.conv2(out)
+    layer_0_conv2 = F.conv2d(
+        relu, w["0.conv2.weight"], padding=1
+    )  # f32[64, 64, 16, 16]
+    del relu
+    # 0: out = self.bn2(out)
+    buffers["0.bn2.num_batches_tracked"].add_(1)
+    return layer_0_conv2
+
+
+def layer2_layer_0_part2_forward(
+    layer_0_conv2: Tensor, x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of layer_0_part2 in layer2."""
+    # 0: out = self.bn2(out)
+    layer_0_bn2_batch_norm, layer_0_bn2_batch_norm_mean, layer_0_bn2_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_0_conv2,
+            w["0.bn2.weight"],
+            w["0.bn2.bias"],
+            buffers["0.bn2.running_mean"],
+            buffers["0.bn2.running_var"],
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[64, 64, 16, 16], f32[64], f32[64]
+    # 0: identity = self.downsample(x)
+    layer_0_downsample_0 = F.conv2d(
+        x, w["0.downsample.0.weight"], stride=2
+    )  # f32[64, 64, 16, 16]
+    buffers["0.downsample.1.num_batches_tracked"].add_(1)
+    identity, identity_mean, identity_rstd = torch.native_batch_norm(
+        layer_0_downsample_0,
+        w["0.downsample.1.weight"],
+        w["0.downsample.1.bias"],
+        buffers["0.downsample.1.running_mean"],
+        buffers["0.downsample.1.running_var"],
         True,
         0.1,
         1e-05,
-    )[
-        0
-    ]  # f32[64, 64, 16, 16]
-    del out_2
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 64, 16, 16], in place of native_batch_norm
-    del native_batch_norm
-    # out = self.conv2(out)
-    out_4 = aten.convolution(
-        out_3,
-        weights.layer_0_conv2_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 64, 16, 16]
-    del out_3
-    # out = self.bn2(out)
-    buffers.layer_0_bn2_num_batches_tracked.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            out_4,
-            weights.layer_0_bn2_weight,
-            weights.layer_0_bn2_bias,
-            buffers.layer_0_bn2_running_mean,
-            buffers.layer_0_bn2_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    # identity = self.downsample(x)
-    identity = aten.convolution(
-        x,
-        weights.layer_0_downsample_0_weight,
-        None,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
+    del layer_0_downsample_0
+    # 0: out += identity
+    layer_0 = layer_0_bn2_batch_norm.add_(identity)  # f32[64, 64, 16, 16]
+    del layer_0_bn2_batch_norm, identity
+    # 0: return self.relu(out)
+    layer_0_relu_relu = layer_0.relu_()  # f32[64, 64, 16, 16]
+    return layer_0_relu_relu, [
+        layer_0_bn2_batch_norm_mean,
+        layer_0_bn2_batch_norm_rstd,
+        identity_mean,
+        identity_rstd,
+    ]
+
+
+def layer2_layer_1_forward(
+    layer_0_relu_relu: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of layer_1 in layer2."""
+    # 1: out = self.conv1(x)
+    layer_1_conv1 = F.conv2d(
+        layer_0_relu_relu, w["1.conv1.weight"], padding=1
     )  # f32[64, 64, 16, 16]
-    buffers.layer_0_downsample_1_num_batches_tracked.add_(1)
-    native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
-        aten.native_batch_norm(
-            identity,
-            weights.layer_0_downsample_1_weight,
-            weights.layer_0_downsample_1_bias,
-            buffers.layer_0_downsample_1_running_mean,
-            buffers.layer_0_downsample_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del identity
-    # out += identity
-    out_5 = native_batch_norm_2.add_(
-        native_batch_norm_3
-    )  # f32[64, 64, 16, 16], in place of native_batch_norm_2
-    del native_batch_norm_2, native_batch_norm_3
-    # return self.relu(out)
-    relu = out_5.relu_()  # f32[64, 64, 16, 16], in place of out_5
-    del out_5
-    # out = self.conv1(x)
-    out_6 = aten.convolution(
-        relu,
-        weights.layer_1_conv1_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 64, 16, 16]
-    # out = self.bn1(out)
-    buffers.layer_1_bn1_num_batches_tracked.add_(1)
-    native_batch_norm_4 = aten.native_batch_norm(
-        out_6,
-        weights.layer_1_bn1_weight,
-        weights.layer_1_bn1_bias,
-        buffers.layer_1_bn1_running_mean,
-        buffers.layer_1_bn1_running_var,
+    # 1: out = self.bn1(out)
+    buffers["1.bn1.num_batches_tracked"].add_(1)
+    layer_1_bn1_batch_norm = F.batch_norm(
+        layer_1_conv1,
+        buffers["1.bn1.running_mean"],
+        buffers["1.bn1.running_var"],
+        w["1.bn1.weight"],
+        w["1.bn1.bias"],
         True,
-        0.1,
-        1e-05,
-    )[
-        0
-    ]  # f32[64, 64, 16, 16]
-    # out = self.relu(out)
-    out_7 = (
-        native_batch_norm_4.relu_()
-    )  # f32[64, 64, 16, 16], in place of native_batch_norm_4
-    del native_batch_norm_4
-    # out = self.conv2(out)
-    out_8 = aten.convolution(
-        out_7,
-        weights.layer_1_conv2_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
     )  # f32[64, 64, 16, 16]
-    del out_7
-    # out = self.bn2(out)
-    buffers.layer_1_bn2_num_batches_tracked.add_(1)
-    native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
-        aten.native_batch_norm(
-            out_8,
-            weights.layer_1_bn2_weight,
-            weights.layer_1_bn2_bias,
-            buffers.layer_1_bn2_running_mean,
-            buffers.layer_1_bn2_running_var,
+    # 1: out = self.relu(out)
+    layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
+    del layer_1_bn1_batch_norm
+    # 1: out = self.conv2(out)
+    layer_1_conv2 = F.conv2d(
+        layer_1_relu_relu, w["1.conv2.weight"], padding=1
+    )  # f32[64, 64, 16, 16]
+    del layer_1_relu_relu
+    # 1: out = self.bn2(out)
+    buffers["1.bn2.num_batches_tracked"].add_(1)
+    layer_1_bn2_batch_norm, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_1_conv2,
+            w["1.bn2.weight"],
+            w["1.bn2.bias"],
+            buffers["1.bn2.running_mean"],
+            buffers["1.bn2.running_var"],
             True,
             0.1,
             1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    # out += identity
-    out_9 = native_batch_norm_5.add_(
-        relu
-    )  # f32[64, 64, 16, 16], in place of native_batch_norm_5
-    del native_batch_norm_5
-    # return self.relu(out)
-    out = out_9.relu_()  # f32[64, 64, 16, 16], in place of out_9
-    del out_9
-    return (
-        out_4,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        relu,
-        out_6,
-        out_8,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
-        out,
-    )
+    # 1: out += identity
+    layer_1 = layer_1_bn2_batch_norm.add_(layer_0_relu_relu)  # f32[64, 64, 16, 16]
+    del layer_1_bn2_batch_norm
+    # 1: return self.relu(out)
+    out = layer_1.relu_()  # f32[64, 64, 16, 16]
+    return out, [
+        layer_1_conv1,
+        layer_1_conv2,
+        layer_1_bn2_batch_norm_mean,
+        layer_1_bn2_batch_norm_rstd,
+    ]
 
 
-def layer2_backward(taken, x, weights):
-    """Gradients of layer2."""
+def layer2_layer_1_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    x: Tensor,
+    layer_0_relu_relu: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of layer_1 in layer2."""
     (
-        grad_out,
-        out,
-        out_8,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
-        out_6,
-        relu,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        out_4,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-    ) = taken
-    taken.clear()
-    # grad of return self.relu(out)
-    grad_out_9 = aten.threshold_backward.grad_input(
+        layer_1_conv1,
+        layer_1_conv2,
+        layer_1_bn2_batch_norm_mean,
+        layer_1_bn2_batch_norm_rstd,
+    ) = drain(kept)
+    grad_out, out = drain(taken)
+    # grad of 1: return self.relu(out)
+    grad_layer_1 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 64, 16, 16], in place of grad_out
+    )  # f32[64, 64, 16, 16]
     del grad_out, out
-    # grad of out = self.bn2(out)
-    grad_out_8, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
+    # grad of 1: out = self.bn2(out)
+    grad_layer_1_conv2, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_9,
-            out_8,
-            weights.layer_1_bn2_weight,
+            grad_layer_1,
+            layer_1_conv2,
+            w["1.bn2.weight"],
             None,
             None,
-            native_batch_norm_mean_5,
-            native_batch_norm_rstd_5,
+            layer_1_bn2_batch_norm_mean,
+            layer_1_bn2_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del out_8, native_batch_norm_mean_5, native_batch_norm_rstd_5
-    # out = self.bn1(out)
-    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
-        aten.native_batch_norm(
-            out_6,
-            weights.layer_1_bn1_weight,
-            weights.layer_1_bn1_bias,
+    del layer_1_conv2, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd
+    # recompute 1: out = self.bn1(out)
+    layer_1_bn1_batch_norm, layer_1_bn1_batch_norm_mean, layer_1_bn1_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_1_conv1,
+            w["1.bn1.weight"],
+            w["1.bn1.bias"],
             None,
             None,
             True,
             0.1,
             1e-05,
         )
-    )  # f32[64, 64, 16, 16], f32[64], f32[64], recompute
-    # out = self.relu(out)
-    out_7 = (
-        native_batch_norm_4.relu_()
-    )  # f32[64, 64, 16, 16], recompute, in place of native_batch_norm_4
-    del native_batch_norm_4
-    # grad of out = self.conv2(out)
-    grad_out_7, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
-        grad_out_8,
-        out_7,
-        weights.layer_1_conv2_weight,
+    )  # f32[64, 64, 16, 16], f32[64], f32[64]
+    # recompute 1: out = self.relu(out)
+    layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
+    del layer_1_bn1_batch_norm
+    # grad of 1: out = self.conv2(out)
+    grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
+        grad_layer_1_conv2,
+        layer_1_relu_relu,
+        w["1.conv2.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -727,142 +641,182 @@ def layer2_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
-    del grad_out_8, _
-    # grad of out = self.relu(out)
-    grad_native_batch_norm_4 = aten.threshold_backward.grad_input(
-        grad_out_7, out_7, 0, grad_input=grad_out_7
-    )  # f32[64, 64, 16, 16], in place of grad_out_7
-    del grad_out_7, out_7
-    # grad of out = self.bn1(out)
-    grad_out_6, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
+    del grad_layer_1_conv2, _
+    # grad of 1: out = self.relu(out)
+    grad_layer_1_bn1_batch_norm = aten.threshold_backward.grad_input(
+        grad_layer_1_relu_relu, layer_1_relu_relu, 0, grad_input=grad_layer_1_relu_relu
+    )  # f32[64, 64, 16, 16]
+    del grad_layer_1_relu_relu, layer_1_relu_relu
+    # grad of 1: out = self.bn1(out)
+    grad_layer_1_conv1, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
         aten.native_batch_norm_backward(
-            grad_native_batch_norm_4,
-            out_6,
-            weights.layer_1_bn1_weight,
+            grad_layer_1_bn1_batch_norm,
+            layer_1_conv1,
+            w["1.bn1.weight"],
             None,
             None,
-            native_batch_norm_mean_4,
-            native_batch_norm_rstd_4,
+            layer_1_bn1_batch_norm_mean,
+            layer_1_bn1_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     del (
-        grad_native_batch_norm_4,
-        out_6,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
+        grad_layer_1_bn1_batch_norm,
+        layer_1_conv1,
+        layer_1_bn1_batch_norm_mean,
+        layer_1_bn1_batch_norm_rstd,
     )
-    # identity = self.downsample(x)
-    identity = aten.convolution(
-        x,
-        weights.layer_0_downsample_0_weight,
-        None,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 64, 16, 16], recompute
-    # grad of out = self.conv1(x)
-    grad_relu, grad_layer_1_conv1_weight, _ = aten.convolution_backward(
-        grad_out_6,
-        relu,
-        weights.layer_1_conv1_weight,
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    # recompute 0: identity = self.downsample(x)
+    layer_0_downsample_0 = F.conv2d(
+        x, w["0.downsample.0.weight"], stride=2
+    )  # f32[64, 64, 16, 16]
+    # grad of 1: out = self.conv1(x)
+    grad_layer_0_relu_relu_1_conv1, grad_layer_1_conv1_weight, _ = (
+        aten.convolution_backward(
+            grad_layer_1_conv1,
+            layer_0_relu_relu,
+            w["1.conv1.weight"],
+            [0],
+            [1, 1],
+            [1, 1],
+            [1, 1],
+            False,
+            [0, 0],
+            1,
+            [True, True, False],
+        )
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
-    del grad_out_6, _
-    grad_out_9_2 = grad_out_9.add_(
-        grad_relu
-    )  # f32[64, 64, 16, 16], in place of grad_out_9
-    del grad_out_9, grad_relu
-    # grad of return self.relu(out)
-    grad_out_5 = aten.threshold_backward.grad_input(
-        grad_out_9_2, relu, 0, grad_input=grad_out_9_2
-    )  # f32[64, 64, 16, 16], in place of grad_out_9_2
-    del grad_out_9_2, relu
-    # grad of identity = self.downsample(x)
-    grad_identity, grad_layer_0_downsample_1_weight, grad_layer_0_downsample_1_bias = (
-        aten.native_batch_norm_backward(
-            grad_out_5,
-            identity,
-            weights.layer_0_downsample_1_weight,
-            None,
-            None,
-            native_batch_norm_mean_3,
-            native_batch_norm_rstd_3,
-            True,
-            1e-05,
-            [True, True, True],
-        )
+    del grad_layer_1_conv1, _
+    # grad of out = self.conv1(x)
+    grad_layer_0_relu_relu = grad_layer_1.add_(
+        grad_layer_0_relu_relu_1_conv1
+    )  # f32[64, 64, 16, 16]
+    return (
+        layer_0_downsample_0,
+        grad_layer_0_relu_relu,
+        {
+            "1.conv1.weight": grad_layer_1_conv1_weight,
+            "1.bn1.weight": grad_layer_1_bn1_weight,
+            "1.bn1.bias": grad_layer_1_bn1_bias,
+            "1.conv2.weight": grad_layer_1_conv2_weight,
+            "1.bn2.weight": grad_layer_1_bn2_weight,
+            "1.bn2.bias": grad_layer_1_bn2_bias,
+        },
+    )
+
+
+def layer2_layer_0_part2_backward(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of layer_0_part2 in layer2."""
+    (
+        layer_0_bn2_batch_norm_mean,
+        layer_0_bn2_batch_norm_rstd,
+        identity_mean,
+        identity_rstd,
+    ) = drain(kept)
+    grad_layer_0_relu_relu, layer_0_relu_relu, layer_0_downsample_0, layer_0_conv2 = (
+        drain(taken)
+    )
+    # grad of 0: return self.relu(out)
+    grad_layer_0 = aten.threshold_backward.grad_input(
+        grad_layer_0_relu_relu, layer_0_relu_relu, 0, grad_input=grad_layer_0_relu_relu
+    )  # f32[64, 64, 16, 16]
+    del grad_layer_0_relu_relu, layer_0_relu_relu
+    # grad of 0: identity = self.downsample(x)
+    (
+        grad_layer_0_downsample_0,
+        grad_layer_0_downsample_1_weight,
+        grad_layer_0_downsample_1_bias,
+    ) = aten.native_batch_norm_backward(
+        grad_layer_0,
+        layer_0_downsample_0,
+        w["0.downsample.1.weight"],
+        None,
+        None,
+        identity_mean,
+        identity_rstd,
+        True,
+        1e-05,
+        [True, True, True],
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del identity, native_batch_norm_mean_3, native_batch_norm_rstd_3
-    grad_x_2, grad_layer_0_downsample_0_weight, _ = aten.convolution_backward(
-        grad_identity,
-        x,
-        weights.layer_0_downsample_0_weight,
-        [0],
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    del layer_0_downsample_0, identity_mean, identity_rstd
+    grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = (
+        aten.convolution_backward(
+            grad_layer_0_downsample_0,
+            x,
+            w["0.downsample.0.weight"],
+            [0],
+            [2, 2],
+            [0, 0],
+            [1, 1],
+            False,
+            [0, 0],
+            1,
+            [True, True, False],
+        )
     )  # f32[64, 32, 32, 32], f32[64, 32, 1, 1]
-    del grad_identity, _
-    # grad of out = self.bn2(out)
-    grad_out_4, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
+    del grad_layer_0_downsample_0, _
+    # grad of 0: out = self.bn2(out)
+    grad_layer_0_conv2, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_5,
-            out_4,
-            weights.layer_0_bn2_weight,
+            grad_layer_0,
+            layer_0_conv2,
+            w["0.bn2.weight"],
             None,
             None,
-            native_batch_norm_mean_2,
-            native_batch_norm_rstd_2,
+            layer_0_bn2_batch_norm_mean,
+            layer_0_bn2_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del grad_out_5, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
-    # out = self.conv1(x)
-    out_2 = aten.convolution(
-        x, weights.layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[64, 64, 16, 16], recompute
-    # out = self.bn1(out)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_2,
-            weights.layer_0_bn1_weight,
-            weights.layer_0_bn1_bias,
+    return (
+        grad_x_0_downsample_0,
+        grad_layer_0_conv2,
+        {
+            "0.bn2.weight": grad_layer_0_bn2_weight,
+            "0.bn2.bias": grad_layer_0_bn2_bias,
+            "0.downsample.0.weight": grad_layer_0_downsample_0_weight,
+            "0.downsample.1.weight": grad_layer_0_downsample_1_weight,
+            "0.downsample.1.bias": grad_layer_0_downsample_1_bias,
+        },
+    )
+
+
+def layer2_layer_0_part1_backward(
+    taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of layer_0_part1 in layer2."""
+    grad_layer_0_conv2, grad_x_0_downsample_0 = drain(taken)
+    # recompute 0: out = self.conv1(x)
+    layer_0_conv1 = F.conv2d(
+        x, w["0.conv1.weight"], stride=2, padding=1
+    )  # f32[64, 64, 16, 16]
+    # recompute 0: out = self.bn1(out)
+    layer_0_bn1_batch_norm, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_0_conv1,
+            w["0.bn1.weight"],
+            w["0.bn1.bias"],
             None,
             None,
             True,
             0.1,
             1e-05,
         )
-    )  # f32[64, 64, 16, 16], f32[64], f32[64], recompute
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 64, 16, 16], recompute, in place of native_batch_norm
-    del native_batch_norm
-    # grad of out = self.conv2(out)
-    grad_out_3, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
-        grad_out_4,
-        out_3,
-        weights.layer_0_conv2_weight,
+    )  # f32[64, 64, 16, 16], f32[64], f32[64]
+    # recompute 0: out = self.relu(out)
+    relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
+    del layer_0_bn1_batch_norm
+    # grad of 0: out = self.conv2(out)
+    grad_relu, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
+        grad_layer_0_conv2,
+        relu,
+        w["0.conv2.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -872,33 +826,38 @@ def layer2_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
-    del grad_out_4, _
-    # grad of out = self.relu(out)
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_3, out_3, 0, grad_input=grad_out_3
-    )  # f32[64, 64, 16, 16], in place of grad_out_3
-    del grad_out_3, out_3
-    # grad of out = self.bn1(out)
-    grad_out_2, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
+    del grad_layer_0_conv2, _
+    # grad of 0: out = self.relu(out)
+    grad_layer_0_bn1_batch_norm = aten.threshold_backward.grad_input(
+        grad_relu, relu, 0, grad_input=grad_relu
+    )  # f32[64, 64, 16, 16]
+    del grad_relu, relu
+    # grad of 0: out = self.bn1(out)
+    grad_layer_0_conv1, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
         aten.native_batch_norm_backward(
-            grad_native_batch_norm,
-            out_2,
-            weights.layer_0_bn1_weight,
+            grad_layer_0_bn1_batch_norm,
+            layer_0_conv1,
+            w["0.bn1.weight"],
             None,
             None,
-            native_batch_norm_mean,
-            native_batch_norm_rstd,
+            layer_0_bn1_batch_norm_mean,
+            layer_0_bn1_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
-    # grad of out = self.conv1(x)
-    grad_x_3, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
-        grad_out_2,
+    del (
+        grad_layer_0_bn1_batch_norm,
+        layer_0_conv1,
+        layer_0_bn1_batch_norm_mean,
+        layer_0_bn1_batch_norm_rstd,
+    )
+    # grad of 0: out = self.conv1(x)
+    grad_x_0_conv1, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
+        grad_layer_0_conv1,
         x,
-        weights.layer_0_conv1_weight,
+        w["0.conv1.weight"],
         [0],
         [2, 2],
         [1, 1],
@@ -908,254 +867,207 @@ def layer2_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 32, 32, 32], f32[64, 32, 3, 3]
-    del grad_out_2, _
-    grad_x = grad_x_2.add_(grad_x_3)  # f32[64, 32, 32, 32], in place of grad_x_2
-    del grad_x_2, grad_x_3
-    return (
-        grad_x,
-        grad_layer_0_conv1_weight,
-        grad_layer_0_bn1_weight,
-        grad_layer_0_bn1_bias,
-        grad_layer_0_conv2_weight,
-        grad_layer_0_bn2_weight,
-        grad_layer_0_bn2_bias,
-        grad_layer_0_downsample_0_weight,
-        grad_layer_0_downsample_1_weight,
-        grad_layer_0_downsample_1_bias,
-        grad_layer_1_conv1_weight,
-        grad_layer_1_bn1_weight,
-        grad_layer_1_bn1_bias,
-        grad_layer_1_conv2_weight,
-        grad_layer_1_bn2_weight,
-        grad_layer_1_bn2_bias,
-    )
+    del grad_layer_0_conv1, _
+    # grad of out = self.conv1(x)
+    grad_x = grad_x_0_downsample_0.add_(grad_x_0_conv1)  # f32[64, 32, 32, 32]
+    return grad_x, {
+        "0.conv1.weight": grad_layer_0_conv1_weight,
+        "0.bn1.weight": grad_layer_0_bn1_weight,
+        "0.bn1.bias": grad_layer_0_bn1_bias,
+        "0.conv2.weight": grad_layer_0_conv2_weight,
+    }
 
 
-# ---- block: layer3 ----
+# ---- layer3: layer3 ----
 
 
-def layer3_forward(x, weights, buffers):
-    """Forward of layer3."""
-    # out = self.conv1(x)
-    out_2 = aten.convolution(
-        x, weights.layer_0_conv1_weight, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1
+def layer3_layer_0_part1_forward(
+    x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of layer_0_part1 in layer3."""
+    # 0: out = self.conv1(x)
+    layer_0_conv1 = F.conv2d(
+        x, w["0.conv1.weight"], stride=2, padding=1
     )  # f32[64, 128, 8, 8]
-    # out = self.bn1(out)
-    buffers.layer_0_bn1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            out_2,
-            weights.layer_0_bn1_weight,
-            weights.layer_0_bn1_bias,
-            buffers.layer_0_bn1_running_mean,
-            buffers.layer_0_bn1_running_var,
+    # 0: out = self.bn1(out)
+    buffers["0.bn1.num_batches_tracked"].add_(1)
+    layer_0_bn1_batch_norm, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_0_conv1,
+            w["0.bn1.weight"],
+            w["0.bn1.bias"],
+            buffers["0.bn1.running_mean"],
+            buffers["0.bn1.running_var"],
             True,
             0.1,
             1e-05,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    # out = self.relu(out)
-    out_3 = (
-        native_batch_norm.relu_()
-    )  # f32[64, 128, 8, 8], in place of native_batch_norm
-    del native_batch_norm
-    # out = self.conv2(out)
-    out_4 = aten.convolution(
-        out_3,
-        weights.layer_0_conv2_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 128, 8, 8]
-    # out = self.bn2(out)
-    buffers.layer_0_bn2_num_batches_tracked.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            out_4,
-            weights.layer_0_bn2_weight,
-            weights.layer_0_bn2_bias,
-            buffers.layer_0_bn2_running_mean,
-            buffers.layer_0_bn2_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    # identity = self.downsample(x)
-    identity = aten.convolution(
-        x,
-        weights.layer_0_downsample_0_weight,
-        None,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 128, 8, 8]
-    buffers.layer_0_downsample_1_num_batches_tracked.add_(1)
-    native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
-        aten.native_batch_norm(
-            identity,
-            weights.layer_0_downsample_1_weight,
-            weights.layer_0_downsample_1_bias,
-            buffers.layer_0_downsample_1_running_mean,
-            buffers.layer_0_downsample_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del identity
-    # out += identity
-    out_5 = native_batch_norm_2.add_(
-        native_batch_norm_3
-    )  # f32[64, 128, 8, 8], in place of native_batch_norm_2
-    del native_batch_norm_2, native_batch_norm_3
-    # return self.relu(out)
-    relu = out_5.relu_()  # f32[64, 128, 8, 8], in place of out_5
-    del out_5
-    # out = self.conv1(x)
-    out_6 = aten.convolution(
+    # 0: out = self.relu(out)
+    relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 128, 8, 8]
+    del layer_0_bn1_batch_norm
+    # 0: out = self.conv2(out)
+    layer_0_conv2 = F.conv2d(relu, w["0.conv2.weight"], padding=1)  # f32[64, 128, 8, 8]
+    # 0: out = self.bn2(out)
+    buffers["0.bn2.num_batches_tracked"].add_(1)
+    return layer_0_conv2, [
+        layer_0_conv1,
+        layer_0_bn1_batch_norm_mean,
+        layer_0_bn1_batch_norm_rstd,
         relu,
-        weights.layer_1_conv1_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 128, 8, 8]
-    # out = self.bn1(out)
-    buffers.layer_1_bn1_num_batches_tracked.add_(1)
-    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
-        aten.native_batch_norm(
-            out_6,
-            weights.layer_1_bn1_weight,
-            weights.layer_1_bn1_bias,
-            buffers.layer_1_bn1_running_mean,
-            buffers.layer_1_bn1_running_var,
+    ]
+
+
+def layer3_layer_0_part2_forward(
+    layer_0_conv2: Tensor, x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of layer_0_part2 in layer3."""
+    # 0: out = self.bn2(out)
+    layer_0_bn2_batch_norm, layer_0_bn2_batch_norm_mean, layer_0_bn2_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_0_conv2,
+            w["0.bn2.weight"],
+            w["0.bn2.bias"],
+            buffers["0.bn2.running_mean"],
+            buffers["0.bn2.running_var"],
             True,
             0.1,
             1e-05,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    # out = self.relu(out)
-    out_7 = (
-        native_batch_norm_4.relu_()
-    )  # f32[64, 128, 8, 8], in place of native_batch_norm_4
-    del native_batch_norm_4
-    # out = self.conv2(out)
-    out_8 = aten.convolution(
-        out_7,
-        weights.layer_1_conv2_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
+    # 0: identity = self.downsample(x)
+    layer_0_downsample_0 = F.conv2d(
+        x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 128, 8, 8]
-    # out = self.bn2(out)
-    buffers.layer_1_bn2_num_batches_tracked.add_(1)
-    native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
-        aten.native_batch_norm(
-            out_8,
-            weights.layer_1_bn2_weight,
-            weights.layer_1_bn2_bias,
-            buffers.layer_1_bn2_running_mean,
-            buffers.layer_1_bn2_running_var,
+    buffers["0.downsample.1.num_batches_tracked"].add_(1)
+    identity, identity_mean, identity_rstd = torch.native_batch_norm(
+        layer_0_downsample_0,
+        w["0.downsample.1.weight"],
+        w["0.downsample.1.bias"],
+        buffers["0.downsample.1.running_mean"],
+        buffers["0.downsample.1.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[64, 128, 8, 8], f32[128], f32[128]
+    del layer_0_downsample_0
+    # 0: out += identity
+    layer_0 = layer_0_bn2_batch_norm.add_(identity)  # f32[64, 128, 8, 8]
+    del layer_0_bn2_batch_norm, identity
+    # 0: return self.relu(out)
+    layer_0_relu_relu = layer_0.relu_()  # f32[64, 128, 8, 8]
+    return layer_0_relu_relu, [
+        layer_0_bn2_batch_norm_mean,
+        layer_0_bn2_batch_norm_rstd,
+        identity_mean,
+        identity_rstd,
+    ]
+
+
+def layer3_layer_1_forward(
+    layer_0_relu_relu: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of layer_1 in layer3."""
+    # 1: out = self.conv1(x)
+    layer_1_conv1 = F.conv2d(
+        layer_0_relu_relu, w["1.conv1.weight"], padding=1
+    )  # f32[64, 128, 8, 8]
+    # 1: out = self.bn1(out)
+    buffers["1.bn1.num_batches_tracked"].add_(1)
+    layer_1_bn1_batch_norm, layer_1_bn1_batch_norm_mean, layer_1_bn1_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_1_conv1,
+            w["1.bn1.weight"],
+            w["1.bn1.bias"],
+            buffers["1.bn1.running_mean"],
+            buffers["1.bn1.running_var"],
             True,
             0.1,
             1e-05,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    # out += identity
-    out_9 = native_batch_norm_5.add_(
-        relu
-    )  # f32[64, 128, 8, 8], in place of native_batch_norm_5
-    del native_batch_norm_5
-    # return self.relu(out)
-    out = out_9.relu_()  # f32[64, 128, 8, 8], in place of out_9
-    del out_9
-    return (
-        out_2,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        out_3,
-        out_4,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        relu,
-        out_6,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
-        out_7,
-        out_8,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
-        out,
-    )
+    # 1: out = self.relu(out)
+    layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 128, 8, 8]
+    del layer_1_bn1_batch_norm
+    # 1: out = self.conv2(out)
+    layer_1_conv2 = F.conv2d(
+        layer_1_relu_relu, w["1.conv2.weight"], padding=1
+    )  # f32[64, 128, 8, 8]
+    # 1: out = self.bn2(out)
+    buffers["1.bn2.num_batches_tracked"].add_(1)
+    layer_1_bn2_batch_norm, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_1_conv2,
+            w["1.bn2.weight"],
+            w["1.bn2.bias"],
+            buffers["1.bn2.running_mean"],
+            buffers["1.bn2.running_var"],
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[64, 128, 8, 8], f32[128], f32[128]
+    # 1: out += identity
+    layer_1 = layer_1_bn2_batch_norm.add_(layer_0_relu_relu)  # f32[64, 128, 8, 8]
+    del layer_1_bn2_batch_norm
+    # 1: return self.relu(out)
+    out = layer_1.relu_()  # f32[64, 128, 8, 8]
+    return out, [
+        layer_1_conv1,
+        layer_1_bn1_batch_norm_mean,
+        layer_1_bn1_batch_norm_rstd,
+        layer_1_relu_relu,
+        layer_1_conv2,
+        layer_1_bn2_batch_norm_mean,
+        layer_1_bn2_batch_norm_rstd,
+    ]
 
 
-def layer3_backward(taken, x, weights):
-    """Gradients of layer3."""
+def layer3_layer_1_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    x: Tensor,
+    layer_0_relu_relu: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of layer_1 in layer3."""
     (
-        grad_out,
-        out,
-        out_8,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
-        out_7,
-        out_6,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
-        relu,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        out_4,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        out_3,
-        out_2,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-    ) = taken
-    taken.clear()
-    # grad of return self.relu(out)
-    grad_out_9 = aten.threshold_backward.grad_input(
+        layer_1_conv1,
+        layer_1_bn1_batch_norm_mean,
+        layer_1_bn1_batch_norm_rstd,
+        layer_1_relu_relu,
+        layer_1_conv2,
+        layer_1_bn2_batch_norm_mean,
+        layer_1_bn2_batch_norm_rstd,
+    ) = drain(kept)
+    grad_out, out = drain(taken)
+    # grad of 1: return self.relu(out)
+    grad_layer_1 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 128, 8, 8], in place of grad_out
+    )  # f32[64, 128, 8, 8]
     del grad_out, out
-    # grad of out = self.bn2(out)
-    grad_out_8, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
+    # grad of 1: out = self.bn2(out)
+    grad_layer_1_conv2, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_9,
-            out_8,
-            weights.layer_1_bn2_weight,
+            grad_layer_1,
+            layer_1_conv2,
+            w["1.bn2.weight"],
             None,
             None,
-            native_batch_norm_mean_5,
-            native_batch_norm_rstd_5,
+            layer_1_bn2_batch_norm_mean,
+            layer_1_bn2_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del out_8, native_batch_norm_mean_5, native_batch_norm_rstd_5
-    # grad of out = self.conv2(out)
-    grad_out_7, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
-        grad_out_8,
-        out_7,
-        weights.layer_1_conv2_weight,
+    del layer_1_conv2, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd
+    # grad of 1: out = self.conv2(out)
+    # --- peak of the step, in layer3 ---
+    grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
+        grad_layer_1_conv2,
+        layer_1_relu_relu,
+        w["1.conv2.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -1165,120 +1077,165 @@ def layer3_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
-    del grad_out_8, _
-    # grad of out = self.relu(out)
-    grad_native_batch_norm_4 = aten.threshold_backward.grad_input(
-        grad_out_7, out_7, 0, grad_input=grad_out_7
-    )  # f32[64, 128, 8, 8], in place of grad_out_7
-    del grad_out_7, out_7
-    # grad of out = self.bn1(out)
-    grad_out_6, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
+    del grad_layer_1_conv2, _
+    # grad of 1: out = self.relu(out)
+    grad_layer_1_bn1_batch_norm = aten.threshold_backward.grad_input(
+        grad_layer_1_relu_relu, layer_1_relu_relu, 0, grad_input=grad_layer_1_relu_relu
+    )  # f32[64, 128, 8, 8]
+    del grad_layer_1_relu_relu, layer_1_relu_relu
+    # grad of 1: out = self.bn1(out)
+    grad_layer_1_conv1, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
         aten.native_batch_norm_backward(
-            grad_native_batch_norm_4,
-            out_6,
-            weights.layer_1_bn1_weight,
+            grad_layer_1_bn1_batch_norm,
+            layer_1_conv1,
+            w["1.bn1.weight"],
             None,
             None,
-            native_batch_norm_mean_4,
-            native_batch_norm_rstd_4,
+            layer_1_bn1_batch_norm_mean,
+            layer_1_bn1_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     del (
-        grad_native_batch_norm_4,
-        out_6,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
+        grad_layer_1_bn1_batch_norm,
+        layer_1_conv1,
+        layer_1_bn1_batch_norm_mean,
+        layer_1_bn1_batch_norm_rstd,
     )
-    # identity = self.downsample(x)
-    identity = aten.convolution(
-        x,
-        weights.layer_0_downsample_0_weight,
+    # recompute 0: identity = self.downsample(x)
+    layer_0_downsample_0 = F.conv2d(
+        x, w["0.downsample.0.weight"], stride=2
+    )  # f32[64, 128, 8, 8]
+    # grad of 1: out = self.conv1(x)
+    grad_layer_0_relu_relu_1_conv1, grad_layer_1_conv1_weight, _ = (
+        aten.convolution_backward(
+            grad_layer_1_conv1,
+            layer_0_relu_relu,
+            w["1.conv1.weight"],
+            [0],
+            [1, 1],
+            [1, 1],
+            [1, 1],
+            False,
+            [0, 0],
+            1,
+            [True, True, False],
+        )
+    )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
+    del grad_layer_1_conv1, _
+    # grad of out = self.conv1(x)
+    grad_layer_0_relu_relu = grad_layer_1.add_(
+        grad_layer_0_relu_relu_1_conv1
+    )  # f32[64, 128, 8, 8]
+    return (
+        layer_0_downsample_0,
+        grad_layer_0_relu_relu,
+        {
+            "1.conv1.weight": grad_layer_1_conv1_weight,
+            "1.bn1.weight": grad_layer_1_bn1_weight,
+            "1.bn1.bias": grad_layer_1_bn1_bias,
+            "1.conv2.weight": grad_layer_1_conv2_weight,
+            "1.bn2.weight": grad_layer_1_bn2_weight,
+            "1.bn2.bias": grad_layer_1_bn2_bias,
+        },
+    )
+
+
+def layer3_layer_0_part2_backward(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of layer_0_part2 in layer3."""
+    (
+        layer_0_bn2_batch_norm_mean,
+        layer_0_bn2_batch_norm_rstd,
+        identity_mean,
+        identity_rstd,
+    ) = drain(kept)
+    grad_layer_0_relu_relu, layer_0_relu_relu, layer_0_downsample_0, layer_0_conv2 = (
+        drain(taken)
+    )
+    # grad of 0: return self.relu(out)
+    grad_layer_0 = aten.threshold_backward.grad_input(
+        grad_layer_0_relu_relu, layer_0_relu_relu, 0, grad_input=grad_layer_0_relu_relu
+    )  # f32[64, 128, 8, 8]
+    del grad_layer_0_relu_relu, layer_0_relu_relu
+    # grad of 0: identity = self.downsample(x)
+    (
+        grad_layer_0_downsample_0,
+        grad_layer_0_downsample_1_weight,
+        grad_layer_0_downsample_1_bias,
+    ) = aten.native_batch_norm_backward(
+        grad_layer_0,
+        layer_0_downsample_0,
+        w["0.downsample.1.weight"],
         None,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[64, 128, 8, 8], recompute
-    # grad of out = self.conv1(x)
-    grad_relu, grad_layer_1_conv1_weight, _ = aten.convolution_backward(
-        grad_out_6,
-        relu,
-        weights.layer_1_conv1_weight,
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
-    )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
-    del grad_out_6, _
-    grad_out_9_2 = grad_out_9.add_(
-        grad_relu
-    )  # f32[64, 128, 8, 8], in place of grad_out_9
-    del grad_out_9, grad_relu
-    # grad of return self.relu(out)
-    grad_out_5 = aten.threshold_backward.grad_input(
-        grad_out_9_2, relu, 0, grad_input=grad_out_9_2
-    )  # f32[64, 128, 8, 8], in place of grad_out_9_2
-    del grad_out_9_2, relu
-    # grad of identity = self.downsample(x)
-    grad_identity, grad_layer_0_downsample_1_weight, grad_layer_0_downsample_1_bias = (
-        aten.native_batch_norm_backward(
-            grad_out_5,
-            identity,
-            weights.layer_0_downsample_1_weight,
-            None,
-            None,
-            native_batch_norm_mean_3,
-            native_batch_norm_rstd_3,
-            True,
-            1e-05,
-            [True, True, True],
-        )
+        None,
+        identity_mean,
+        identity_rstd,
+        True,
+        1e-05,
+        [True, True, True],
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del identity, native_batch_norm_mean_3, native_batch_norm_rstd_3
-    grad_x_2, grad_layer_0_downsample_0_weight, _ = aten.convolution_backward(
-        grad_identity,
-        x,
-        weights.layer_0_downsample_0_weight,
-        [0],
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    del layer_0_downsample_0, identity_mean, identity_rstd
+    grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = (
+        aten.convolution_backward(
+            grad_layer_0_downsample_0,
+            x,
+            w["0.downsample.0.weight"],
+            [0],
+            [2, 2],
+            [0, 0],
+            [1, 1],
+            False,
+            [0, 0],
+            1,
+            [True, True, False],
+        )
     )  # f32[64, 64, 16, 16], f32[128, 64, 1, 1]
-    del grad_identity, _
-    # grad of out = self.bn2(out)
-    grad_out_4, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
+    del grad_layer_0_downsample_0, _
+    # grad of 0: out = self.bn2(out)
+    grad_layer_0_conv2, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
         aten.native_batch_norm_backward(
-            grad_out_5,
-            out_4,
-            weights.layer_0_bn2_weight,
+            grad_layer_0,
+            layer_0_conv2,
+            w["0.bn2.weight"],
             None,
             None,
-            native_batch_norm_mean_2,
-            native_batch_norm_rstd_2,
+            layer_0_bn2_batch_norm_mean,
+            layer_0_bn2_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del grad_out_5, out_4, native_batch_norm_mean_2, native_batch_norm_rstd_2
-    # grad of out = self.conv2(out)
-    grad_out_3, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
-        grad_out_4,
-        out_3,
-        weights.layer_0_conv2_weight,
+    return (
+        grad_x_0_downsample_0,
+        grad_layer_0_conv2,
+        {
+            "0.bn2.weight": grad_layer_0_bn2_weight,
+            "0.bn2.bias": grad_layer_0_bn2_bias,
+            "0.downsample.0.weight": grad_layer_0_downsample_0_weight,
+            "0.downsample.1.weight": grad_layer_0_downsample_1_weight,
+            "0.downsample.1.bias": grad_layer_0_downsample_1_bias,
+        },
+    )
+
+
+def layer3_layer_0_part1_backward(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of layer_0_part1 in layer3."""
+    layer_0_conv1, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd, relu = (
+        drain(kept)
+    )
+    grad_layer_0_conv2, grad_x_0_downsample_0 = drain(taken)
+    # grad of 0: out = self.conv2(out)
+    grad_relu, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
+        grad_layer_0_conv2,
+        relu,
+        w["0.conv2.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -1288,33 +1245,38 @@ def layer3_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
-    del grad_out_4, _
-    # grad of out = self.relu(out)
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_3, out_3, 0, grad_input=grad_out_3
-    )  # f32[64, 128, 8, 8], in place of grad_out_3
-    del grad_out_3, out_3
-    # grad of out = self.bn1(out)
-    grad_out_2, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
+    del grad_layer_0_conv2, _
+    # grad of 0: out = self.relu(out)
+    grad_layer_0_bn1_batch_norm = aten.threshold_backward.grad_input(
+        grad_relu, relu, 0, grad_input=grad_relu
+    )  # f32[64, 128, 8, 8]
+    del grad_relu, relu
+    # grad of 0: out = self.bn1(out)
+    grad_layer_0_conv1, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
         aten.native_batch_norm_backward(
-            grad_native_batch_norm,
-            out_2,
-            weights.layer_0_bn1_weight,
+            grad_layer_0_bn1_batch_norm,
+            layer_0_conv1,
+            w["0.bn1.weight"],
             None,
             None,
-            native_batch_norm_mean,
-            native_batch_norm_rstd,
+            layer_0_bn1_batch_norm_mean,
+            layer_0_bn1_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del grad_native_batch_norm, out_2, native_batch_norm_mean, native_batch_norm_rstd
-    # grad of out = self.conv1(x)
-    grad_x_3, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
-        grad_out_2,
+    del (
+        grad_layer_0_bn1_batch_norm,
+        layer_0_conv1,
+        layer_0_bn1_batch_norm_mean,
+        layer_0_bn1_batch_norm_rstd,
+    )
+    # grad of 0: out = self.conv1(x)
+    grad_x_0_conv1, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
+        grad_layer_0_conv1,
         x,
-        weights.layer_0_conv1_weight,
+        w["0.conv1.weight"],
         [0],
         [2, 2],
         [1, 1],
@@ -1324,58 +1286,43 @@ def layer3_backward(taken, x, weights):
         1,
         [True, True, False],
     )  # f32[64, 64, 16, 16], f32[128, 64, 3, 3]
-    del grad_out_2, _
-    grad_x = grad_x_2.add_(grad_x_3)  # f32[64, 64, 16, 16], in place of grad_x_2
-    del grad_x_2, grad_x_3
-    return (
-        grad_x,
-        grad_layer_0_conv1_weight,
-        grad_layer_0_bn1_weight,
-        grad_layer_0_bn1_bias,
-        grad_layer_0_conv2_weight,
-        grad_layer_0_bn2_weight,
-        grad_layer_0_bn2_bias,
-        grad_layer_0_downsample_0_weight,
-        grad_layer_0_downsample_1_weight,
-        grad_layer_0_downsample_1_bias,
-        grad_layer_1_conv1_weight,
-        grad_layer_1_bn1_weight,
-        grad_layer_1_bn1_bias,
-        grad_layer_1_conv2_weight,
-        grad_layer_1_bn2_weight,
-        grad_layer_1_bn2_bias,
-    )
+    del grad_layer_0_conv1, _
+    # grad of out = self.conv1(x)
+    grad_x = grad_x_0_downsample_0.add_(grad_x_0_conv1)  # f32[64, 64, 16, 16]
+    return grad_x, {
+        "0.conv1.weight": grad_layer_0_conv1_weight,
+        "0.bn1.weight": grad_layer_0_bn1_weight,
+        "0.bn1.bias": grad_layer_0_bn1_bias,
+        "0.conv2.weight": grad_layer_0_conv2_weight,
+    }
 
 
-# ---- block: avgpool..fc ----
+# ---- avgpool_fc: avgpool..fc ----
 
 
-def avgpool_fc_forward(x, weights):
-    """Forward of avgpool..fc."""
+def avgpool_fc_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of avgpool_fc."""
     # x = self.avgpool(x)
-    x_2 = aten.mean.dim(x, [-1, -2], True)  # f32[64, 128, 1, 1]
+    avgpool = x.mean([-1, -2], True).view(64, 128)  # f32[64, 128]
     # return self.fc(x)
-    fc = torch.addmm(
-        weights.fc_bias, x_2.view([64, 128]), weights.fc_weight.t()
-    )  # f32[64, 10]
-    return x_2, fc
+    fc = F.linear(avgpool, w["fc.weight"], w["fc.bias"])  # f32[64, 10]
+    return fc, [avgpool]
 
 
-def avgpool_fc_backward(taken, grad_fc, weights):
-    """Gradients of avgpool..fc."""
-    (x_2,) = taken
-    taken.clear()
+def avgpool_fc_backward(
+    kept: list[Tensor], grad_fc: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of avgpool_fc."""
+    avgpool = kept.pop()
     # grad of return self.fc(x)
-    grad_x_3 = torch.mm(grad_fc, weights.fc_weight)  # f32[64, 128]
-    grad_fc_weight = torch.mm(grad_fc.t(), x_2.view([64, 128]))  # f32[10, 128]
-    del x_2
-    grad_sum = aten.sum.dim_IntList(grad_fc, [0], True)  # f32[1, 10]
+    grad_avgpool = torch.mm(grad_fc, w["fc.weight"])
+    grad_avgpool = grad_avgpool.view(64, 128, 1, 1)  # f32[64, 128, 1, 1]
+    grad_fc_weight = torch.mm(grad_fc.t(), avgpool)  # f32[10, 128]
+    del avgpool
+    grad_fc_bias = grad_fc.sum(0)  # f32[10]
     # grad of x = self.avgpool(x)
-    grad_x = (
-        grad_x_3.view([64, 128, 1, 1]).expand([64, 128, 8, 8]) / 64
-    )  # f32[64, 128, 8, 8]
-    del grad_x_3
-    return grad_x, grad_fc_weight, grad_sum.view([10])
+    grad_x = grad_avgpool.expand(64, 128, 8, 8) / 64  # f32[64, 128, 8, 8]
+    return grad_x, {"fc.weight": grad_fc_weight, "fc.bias": grad_fc_bias}
 
 
 # ---- the step: one autograd.Function per block ----
@@ -1384,662 +1331,424 @@ def avgpool_fc_backward(taken, grad_fc, weights):
 class Live:
     """Values that wait between the functions of one training step, by name and number of block."""
 
-    def __init__(self):
-        self.values = {}
-        self.versions = {}
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """`inputs` are the caller's and must stay as they are until backward."""
+        self.values: dict[Any, Any] = dict(inputs)
+        self.versions = {
+            k: v._version for k, v in inputs.items() if not v.is_inference()
+        }
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.values[key] = value
 
-    def lend(self, key, value):
-        """Keep an input, which is the caller's and must stay as it is until backward."""
-        self.values[key] = value
-        self.versions[key] = None if value.is_inference() else value._version
-
-    def __getitem__(self, key):
-        if key not in self.values:
-            raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it keeps as it goes: "
-                "retain_graph=True needs the forward of model.py (eager_forward)"
-            )
-        version = self.versions.get(key)
-        if version is not None and self.values[key]._version != version:
+    def __getitem__(self, key: Any) -> Any:
+        value = self.values[key]
+        if key in self.versions and value._version != self.versions[key]:
             raise RuntimeError(
                 f"{key} was changed in place between forward and backward, which reads it again"
             )
-        return self.values[key]
-
-    def take(self, key):
-        """Hand out a value for the last time."""
-        value = self[key]
-        del self.values[key]
         return value
 
-
-class Conv1ReluWeights(NamedTuple):
-    """What the functions of conv1..relu read besides activations."""
-
-    conv1_weight: torch.Tensor
-    bn1_weight: torch.Tensor
-    bn1_bias: torch.Tensor
-
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.conv1.weight,
-            model.bn1.weight,
-            model.bn1.bias,
-        )
+    def take(self, name: str, i: int) -> Tensor:
+        """Hand out a value for the last time."""
+        return self.values.pop((name, i))
 
 
-class Conv1ReluBuffers(NamedTuple):
-    """What conv1..relu updates in forward."""
+def drain(values: list[Tensor]) -> list[Tensor]:
+    """What is in a list, which lets go of it: from here on it lives as long as its names."""
+    found = values[:]
+    values.clear()
+    return found
 
-    bn1_num_batches_tracked: torch.Tensor
-    bn1_running_mean: torch.Tensor
-    bn1_running_var: torch.Tensor
+
+class RematStep(torch.autograd.Function):
+    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+
+    weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
+    buffers: tuple[str, ...] = ()  # what its forward updates
 
     @classmethod
-    def of(cls, model):
-        return cls(
-            model.bn1.num_batches_tracked,
-            model.bn1.running_mean,
-            model.bn1.running_var,
-        )
+    def run(
+        cls, model: torch.nn.Module, path: str, token: Tensor, live: Live, i: int
+    ) -> Any:
+        """Block `i` of the step, with the tensors of the module at `path`."""
+        module = model.get_submodule(path)
 
+        def tensor(name: str) -> Tensor:
+            outer = name.startswith("/")
+            return attrgetter(name[1:])(model) if outer else attrgetter(name)(module)
 
-class BasicBlockWeights(NamedTuple):
-    """What the functions of BasicBlock read besides activations."""
+        w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
+        w |= {name: tensor(name) for name in cls.weights if name != "*"}
+        buffers = {name: tensor(name) for name in cls.buffers}
+        more: list[Tensor] = []
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
 
-    conv1_weight: torch.Tensor
-    bn1_weight: torch.Tensor
-    bn1_bias: torch.Tensor
-    conv2_weight: torch.Tensor
-    bn2_weight: torch.Tensor
-    bn2_bias: torch.Tensor
+    @staticmethod
+    def begin(
+        ctx: Any,
+        token: Tensor,
+        live: Live,
+        i: int,
+        names: tuple[str, ...],
+        buffers: Tensors,
+        *tensors: Tensor,
+    ) -> tuple[Tensors, Tensors]:
+        """Note what backward needs; weights and buffers by name."""
+        w = dict(zip(names, tensors))
+        ctx.save_for_backward(*w.values() or [token])
+        ctx.live, ctx.i, ctx.names = live, i, names
+        return w, buffers
 
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.conv1.weight,
-            module.bn1.weight,
-            module.bn1.bias,
-            module.conv2.weight,
-            module.bn2.weight,
-            module.bn2.bias,
-        )
-
-
-class BasicBlockBuffers(NamedTuple):
-    """What BasicBlock updates in forward."""
-
-    bn1_num_batches_tracked: torch.Tensor
-    bn1_running_mean: torch.Tensor
-    bn1_running_var: torch.Tensor
-    bn2_num_batches_tracked: torch.Tensor
-    bn2_running_mean: torch.Tensor
-    bn2_running_var: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.bn1.num_batches_tracked,
-            module.bn1.running_mean,
-            module.bn1.running_var,
-            module.bn2.num_batches_tracked,
-            module.bn2.running_mean,
-            module.bn2.running_var,
-        )
-
-
-class Layer2Weights(NamedTuple):
-    """What the functions of layer2 read besides activations."""
-
-    layer_0_conv1_weight: torch.Tensor
-    layer_0_bn1_weight: torch.Tensor
-    layer_0_bn1_bias: torch.Tensor
-    layer_0_conv2_weight: torch.Tensor
-    layer_0_bn2_weight: torch.Tensor
-    layer_0_bn2_bias: torch.Tensor
-    layer_0_downsample_0_weight: torch.Tensor
-    layer_0_downsample_1_weight: torch.Tensor
-    layer_0_downsample_1_bias: torch.Tensor
-    layer_1_conv1_weight: torch.Tensor
-    layer_1_bn1_weight: torch.Tensor
-    layer_1_bn1_bias: torch.Tensor
-    layer_1_conv2_weight: torch.Tensor
-    layer_1_bn2_weight: torch.Tensor
-    layer_1_bn2_bias: torch.Tensor
+    @staticmethod
+    def resume(ctx: Any) -> tuple[Tensors, Live, int]:
+        """What `begin` noted.  Raises when backward has been here."""
+        w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
+        if live is None:
+            raise RuntimeError(
+                "backward ran a second time through a planned step, which frees what it "
+                "keeps as it goes: retain_graph=True needs the forward of "
+                "model.py (eager_forward)"
+            )
+        ctx.live = None
+        return w, live, ctx.i
 
     @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].conv1.weight,
-            module[0].bn1.weight,
-            module[0].bn1.bias,
-            module[0].conv2.weight,
-            module[0].bn2.weight,
-            module[0].bn2.bias,
-            module[0].downsample[0].weight,
-            module[0].downsample[1].weight,
-            module[0].downsample[1].bias,
-            module[1].conv1.weight,
-            module[1].bn1.weight,
-            module[1].bn1.bias,
-            module[1].conv2.weight,
-            module[1].bn2.weight,
-            module[1].bn2.bias,
-        )
+    def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
+        """Gradients in the order of what `run` passed on."""
+        keys = [*ctx.names]
+        return token, None, None, None, None, *map(grads.get, keys)
 
 
-class Layer2Buffers(NamedTuple):
-    """What layer2 updates in forward."""
-
-    layer_0_bn1_num_batches_tracked: torch.Tensor
-    layer_0_bn1_running_mean: torch.Tensor
-    layer_0_bn1_running_var: torch.Tensor
-    layer_0_bn2_num_batches_tracked: torch.Tensor
-    layer_0_bn2_running_mean: torch.Tensor
-    layer_0_bn2_running_var: torch.Tensor
-    layer_0_downsample_1_num_batches_tracked: torch.Tensor
-    layer_0_downsample_1_running_mean: torch.Tensor
-    layer_0_downsample_1_running_var: torch.Tensor
-    layer_1_bn1_num_batches_tracked: torch.Tensor
-    layer_1_bn1_running_mean: torch.Tensor
-    layer_1_bn1_running_var: torch.Tensor
-    layer_1_bn2_num_batches_tracked: torch.Tensor
-    layer_1_bn2_running_mean: torch.Tensor
-    layer_1_bn2_running_var: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].bn1.num_batches_tracked,
-            module[0].bn1.running_mean,
-            module[0].bn1.running_var,
-            module[0].bn2.num_batches_tracked,
-            module[0].bn2.running_mean,
-            module[0].bn2.running_var,
-            module[0].downsample[1].num_batches_tracked,
-            module[0].downsample[1].running_mean,
-            module[0].downsample[1].running_var,
-            module[1].bn1.num_batches_tracked,
-            module[1].bn1.running_mean,
-            module[1].bn1.running_var,
-            module[1].bn2.num_batches_tracked,
-            module[1].bn2.running_mean,
-            module[1].bn2.running_var,
-        )
-
-
-class Layer3Weights(NamedTuple):
-    """What the functions of layer3 read besides activations."""
-
-    layer_0_conv1_weight: torch.Tensor
-    layer_0_bn1_weight: torch.Tensor
-    layer_0_bn1_bias: torch.Tensor
-    layer_0_conv2_weight: torch.Tensor
-    layer_0_bn2_weight: torch.Tensor
-    layer_0_bn2_bias: torch.Tensor
-    layer_0_downsample_0_weight: torch.Tensor
-    layer_0_downsample_1_weight: torch.Tensor
-    layer_0_downsample_1_bias: torch.Tensor
-    layer_1_conv1_weight: torch.Tensor
-    layer_1_bn1_weight: torch.Tensor
-    layer_1_bn1_bias: torch.Tensor
-    layer_1_conv2_weight: torch.Tensor
-    layer_1_bn2_weight: torch.Tensor
-    layer_1_bn2_bias: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].conv1.weight,
-            module[0].bn1.weight,
-            module[0].bn1.bias,
-            module[0].conv2.weight,
-            module[0].bn2.weight,
-            module[0].bn2.bias,
-            module[0].downsample[0].weight,
-            module[0].downsample[1].weight,
-            module[0].downsample[1].bias,
-            module[1].conv1.weight,
-            module[1].bn1.weight,
-            module[1].bn1.bias,
-            module[1].conv2.weight,
-            module[1].bn2.weight,
-            module[1].bn2.bias,
-        )
-
-
-class Layer3Buffers(NamedTuple):
-    """What layer3 updates in forward."""
-
-    layer_0_bn1_num_batches_tracked: torch.Tensor
-    layer_0_bn1_running_mean: torch.Tensor
-    layer_0_bn1_running_var: torch.Tensor
-    layer_0_bn2_num_batches_tracked: torch.Tensor
-    layer_0_bn2_running_mean: torch.Tensor
-    layer_0_bn2_running_var: torch.Tensor
-    layer_0_downsample_1_num_batches_tracked: torch.Tensor
-    layer_0_downsample_1_running_mean: torch.Tensor
-    layer_0_downsample_1_running_var: torch.Tensor
-    layer_1_bn1_num_batches_tracked: torch.Tensor
-    layer_1_bn1_running_mean: torch.Tensor
-    layer_1_bn1_running_var: torch.Tensor
-    layer_1_bn2_num_batches_tracked: torch.Tensor
-    layer_1_bn2_running_mean: torch.Tensor
-    layer_1_bn2_running_var: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].bn1.num_batches_tracked,
-            module[0].bn1.running_mean,
-            module[0].bn1.running_var,
-            module[0].bn2.num_batches_tracked,
-            module[0].bn2.running_mean,
-            module[0].bn2.running_var,
-            module[0].downsample[1].num_batches_tracked,
-            module[0].downsample[1].running_mean,
-            module[0].downsample[1].running_var,
-            module[1].bn1.num_batches_tracked,
-            module[1].bn1.running_mean,
-            module[1].bn1.running_var,
-            module[1].bn2.num_batches_tracked,
-            module[1].bn2.running_mean,
-            module[1].bn2.running_var,
-        )
-
-
-class AvgpoolFcWeights(NamedTuple):
-    """What the functions of avgpool..fc read besides activations."""
-
-    fc_bias: torch.Tensor
-    fc_weight: torch.Tensor
-
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.fc.bias,
-            model.fc.weight,
-        )
-
-
-class Conv1ReluStep(torch.autograd.Function):
+class Conv1ReluStep(RematStep):
     """conv1..relu."""
 
+    weights = ("conv1.weight", "bn1.weight", "bn1.bias")
+    buffers = ("bn1.running_mean", "bn1.running_var", "bn1.num_batches_tracked")
+
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = Conv1ReluWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["weights", i] = weights
-        live["x", i + 1] = conv1_relu_forward(live["x"], weights, buffers)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = Conv1ReluStep.begin(ctx, token, live, i, *rest)
+        live["w", i] = w
+        live["x", i + 1] = conv1_relu_forward(live["x"], w, buffers)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = Conv1ReluWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        grad_conv1_weight, grad_bn1_weight, grad_bn1_bias = conv1_relu_backward(
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = Conv1ReluStep.resume(ctx)
+        grads = conv1_relu_backward(
             [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("x_2", i)),
-                live.take(("native_batch_norm_mean", i)),
-                live.take(("native_batch_norm_rstd", i)),
+                live.take("grad_x", i + 1),
+                live.take("x", i + 1),
+                live.take("conv1", i),
+                live.take("x_batch_norm_mean", i),
+                live.take("x_batch_norm_rstd", i),
             ],
             live["x"],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_conv1_weight,
-            grad_bn1_weight,
-            grad_bn1_bias,
-        )
+        return Conv1ReluStep.hand(ctx, token, grads)
 
 
-class BasicBlockStep(torch.autograd.Function):
-    """layer1.0."""
+class BasicBlockStep(RematStep):
+    """layer1.0.
+
+    Keeps: conv1 8.0 MiB, bn2_batch_norm_mean 128 B, bn2_batch_norm_rstd 128 B.
+    Runs again: bn1_batch_norm, out_relu, conv2, 3 of 4 ops of conv1..relu.
+    """
+
+    buffers = (
+        "bn1.running_mean",
+        "bn1.running_var",
+        "bn1.num_batches_tracked",
+        "bn2.running_mean",
+        "bn2.running_var",
+        "bn2.num_batches_tracked",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = BasicBlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["out_2", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["x", i + 1],
-        ) = basic_block_forward([live.take(("x", i))], weights, buffers)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = BasicBlockStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = basic_block_forward(
+            [live.take("x", i)], w, buffers
+        )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BasicBlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        weights_1_before = live["weights", i - 1]
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BasicBlockStep.resume(ctx)
+        w_1_before = live["w", i - 1]
         (
-            live["x_2", i - 1],
-            live["native_batch_norm_mean", i - 1],
-            live["native_batch_norm_rstd", i - 1],
+            live["conv1", i - 1],
+            live["x_batch_norm_mean", i - 1],
+            live["x_batch_norm_rstd", i - 1],
             live["x", i],
-        ) = conv1_relu_recompute(live["x"], weights_1_before)
-        (
-            live["grad_x", i],
-            grad_conv1_weight,
-            grad_bn1_weight,
-            grad_bn1_bias,
-            grad_conv2_weight,
-            grad_bn2_weight,
-            grad_bn2_bias,
-        ) = basic_block_backward(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("out_2", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
-            ],
+        ) = conv1_relu_recompute(live["x"], w_1_before)
+        live["grad_x", i], grads = basic_block_backward(
+            ctx.kept,
+            [live.take("grad_x", i + 1), live.take("x", i + 1)],
             live["x", i],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_conv1_weight,
-            grad_bn1_weight,
-            grad_bn1_bias,
-            grad_conv2_weight,
-            grad_bn2_weight,
-            grad_bn2_bias,
-        )
+        return BasicBlockStep.hand(ctx, token, grads)
 
 
-class BasicBlockStep_2(torch.autograd.Function):
-    """layer1.1."""
+class BasicBlockStep_2(RematStep):
+    """layer1.1.
+
+    Keeps: conv1 8.0 MiB, conv2 8.0 MiB, bn2_batch_norm_mean 128 B,
+    bn2_batch_norm_rstd 128 B.
+    Runs again: bn1_batch_norm, out_relu.
+    """
+
+    buffers = (
+        "bn1.running_mean",
+        "bn1.running_var",
+        "bn1.num_batches_tracked",
+        "bn2.running_mean",
+        "bn2.running_var",
+        "bn2.num_batches_tracked",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = BasicBlockWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["out_2", i],
-            live["out_4", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["x", i + 1],
-        ) = basic_block_forward_2(live["x", i], weights, buffers)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = BasicBlockStep_2.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = basic_block_forward_2(live["x", i], w, buffers)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = BasicBlockWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_conv1_weight,
-            grad_bn1_weight,
-            grad_bn1_bias,
-            grad_conv2_weight,
-            grad_bn2_weight,
-            grad_bn2_bias,
-        ) = basic_block_backward_2(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("out_4", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
-                live.take(("out_2", i)),
-            ],
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = BasicBlockStep_2.resume(ctx)
+        live["grad_x", i], grads = basic_block_backward_2(
+            ctx.kept,
+            [live.take("grad_x", i + 1), live.take("x", i + 1)],
             live["x", i],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_conv1_weight,
-            grad_bn1_weight,
-            grad_bn1_bias,
-            grad_conv2_weight,
-            grad_bn2_weight,
-            grad_bn2_bias,
-        )
+        return BasicBlockStep_2.hand(ctx, token, grads)
 
 
-class Layer2Step(torch.autograd.Function):
-    """layer2."""
+class Layer2Step(RematStep):
+    """layer2.
+
+    Keeps: layer_0_conv2 4.0 MiB, layer_0_bn2_batch_norm_mean 256 B,
+    layer_0_bn2_batch_norm_rstd 256 B, identity_mean 256 B, identity_rstd 256 B,
+    layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB, layer_1_conv2 4.0 MiB,
+    layer_1_bn2_batch_norm_mean 256 B, layer_1_bn2_batch_norm_rstd 256 B.
+    Runs again: layer_1_bn1_batch_norm, layer_1_relu_relu, layer_0_downsample_0,
+    layer_0_conv1, layer_0_bn1_batch_norm, relu.
+    """
+
+    buffers = (
+        "0.bn1.running_mean",
+        "0.bn1.running_var",
+        "0.bn1.num_batches_tracked",
+        "0.bn2.running_mean",
+        "0.bn2.running_var",
+        "0.bn2.num_batches_tracked",
+        "0.downsample.1.running_mean",
+        "0.downsample.1.running_var",
+        "0.downsample.1.num_batches_tracked",
+        "1.bn1.running_mean",
+        "1.bn1.running_var",
+        "1.bn1.num_batches_tracked",
+        "1.bn2.running_mean",
+        "1.bn2.running_var",
+        "1.bn2.num_batches_tracked",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = Layer2Weights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["out_4", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["native_batch_norm_mean_3", i],
-            live["native_batch_norm_rstd_3", i],
-            live["relu", i],
-            live["out_6", i],
-            live["out_8", i],
-            live["native_batch_norm_mean_5", i],
-            live["native_batch_norm_rstd_5", i],
-            live["x", i + 1],
-        ) = layer2_forward(live["x", i], weights, buffers)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = Layer2Step.begin(ctx, token, live, i, *rest)
+        live["layer_0_conv2", i] = layer2_layer_0_part1_forward(
+            live["x", i], w, buffers
+        )
+        live["layer_0_relu_relu", i], ctx.kept_layer_0_part2 = (
+            layer2_layer_0_part2_forward(
+                live["layer_0_conv2", i], live["x", i], w, buffers
+            )
+        )
+        live["x", i + 1], ctx.kept_layer_1 = layer2_layer_1_forward(
+            live["layer_0_relu_relu", i], w, buffers
+        )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = Layer2Weights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = Layer2Step.resume(ctx)
         (
-            live["grad_x", i],
-            grad_layer_0_conv1_weight,
-            grad_layer_0_bn1_weight,
-            grad_layer_0_bn1_bias,
-            grad_layer_0_conv2_weight,
-            grad_layer_0_bn2_weight,
-            grad_layer_0_bn2_bias,
-            grad_layer_0_downsample_0_weight,
-            grad_layer_0_downsample_1_weight,
-            grad_layer_0_downsample_1_bias,
-            grad_layer_1_conv1_weight,
-            grad_layer_1_bn1_weight,
-            grad_layer_1_bn1_bias,
-            grad_layer_1_conv2_weight,
-            grad_layer_1_bn2_weight,
-            grad_layer_1_bn2_bias,
-        ) = layer2_backward(
+            live["layer_0_downsample_0", i],
+            live["grad_layer_0_relu_relu", i],
+            layer_1_grads,
+        ) = layer2_layer_1_backward(
+            ctx.kept_layer_1,
+            [live.take("grad_x", i + 1), live.take("x", i + 1)],
+            live["x", i],
+            live["layer_0_relu_relu", i],
+            w,
+        )
+        (
+            live["grad_x_0_downsample_0", i],
+            live["grad_layer_0_conv2", i],
+            layer_0_part2_grads,
+        ) = layer2_layer_0_part2_backward(
+            ctx.kept_layer_0_part2,
             [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("out_8", i)),
-                live.take(("native_batch_norm_mean_5", i)),
-                live.take(("native_batch_norm_rstd_5", i)),
-                live.take(("out_6", i)),
-                live.take(("relu", i)),
-                live.take(("native_batch_norm_mean_3", i)),
-                live.take(("native_batch_norm_rstd_3", i)),
-                live.take(("out_4", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
+                live.take("grad_layer_0_relu_relu", i),
+                live.take("layer_0_relu_relu", i),
+                live.take("layer_0_downsample_0", i),
+                live.take("layer_0_conv2", i),
             ],
             live["x", i],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_layer_0_conv1_weight,
-            grad_layer_0_bn1_weight,
-            grad_layer_0_bn1_bias,
-            grad_layer_0_conv2_weight,
-            grad_layer_0_bn2_weight,
-            grad_layer_0_bn2_bias,
-            grad_layer_0_downsample_0_weight,
-            grad_layer_0_downsample_1_weight,
-            grad_layer_0_downsample_1_bias,
-            grad_layer_1_conv1_weight,
-            grad_layer_1_bn1_weight,
-            grad_layer_1_bn1_bias,
-            grad_layer_1_conv2_weight,
-            grad_layer_1_bn2_weight,
-            grad_layer_1_bn2_bias,
+        live["grad_x", i], layer_0_part1_grads = layer2_layer_0_part1_backward(
+            [live.take("grad_layer_0_conv2", i), live.take("grad_x_0_downsample_0", i)],
+            live["x", i],
+            w,
+        )
+        return Layer2Step.hand(
+            ctx, token, {**layer_1_grads, **layer_0_part2_grads, **layer_0_part1_grads}
         )
 
 
-class Layer3Step(torch.autograd.Function):
-    """layer3."""
+class Layer3Step(RematStep):
+    """layer3.
+
+    Keeps: layer_0_conv1 2.0 MiB, layer_0_bn1_batch_norm_mean 512 B,
+    layer_0_bn1_batch_norm_rstd 512 B, relu 2.0 MiB, layer_0_conv2 2.0 MiB,
+    layer_0_bn2_batch_norm_mean 512 B, layer_0_bn2_batch_norm_rstd 512 B,
+    identity_mean 512 B, identity_rstd 512 B, layer_0_relu_relu 2.0 MiB,
+    layer_1_conv1 2.0 MiB, layer_1_bn1_batch_norm_mean 512 B,
+    layer_1_bn1_batch_norm_rstd 512 B, layer_1_relu_relu 2.0 MiB, layer_1_conv2 2.0
+    MiB, layer_1_bn2_batch_norm_mean 512 B, layer_1_bn2_batch_norm_rstd 512 B.
+    Runs again: layer_0_downsample_0.
+    """
+
+    buffers = (
+        "0.bn1.running_mean",
+        "0.bn1.running_var",
+        "0.bn1.num_batches_tracked",
+        "0.bn2.running_mean",
+        "0.bn2.running_var",
+        "0.bn2.num_batches_tracked",
+        "0.downsample.1.running_mean",
+        "0.downsample.1.running_var",
+        "0.downsample.1.num_batches_tracked",
+        "1.bn1.running_mean",
+        "1.bn1.running_var",
+        "1.bn1.num_batches_tracked",
+        "1.bn2.running_mean",
+        "1.bn2.running_var",
+        "1.bn2.num_batches_tracked",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = Layer3Weights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["out_2", i],
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["out_3", i],
-            live["out_4", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["native_batch_norm_mean_3", i],
-            live["native_batch_norm_rstd_3", i],
-            live["relu", i],
-            live["out_6", i],
-            live["native_batch_norm_mean_4", i],
-            live["native_batch_norm_rstd_4", i],
-            live["out_7", i],
-            live["out_8", i],
-            live["native_batch_norm_mean_5", i],
-            live["native_batch_norm_rstd_5", i],
-            live["x", i + 1],
-        ) = layer3_forward(live["x", i], weights, buffers)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = Layer3Step.begin(ctx, token, live, i, *rest)
+        live["layer_0_conv2", i], ctx.kept_layer_0_part1 = layer3_layer_0_part1_forward(
+            live["x", i], w, buffers
+        )
+        live["layer_0_relu_relu", i], ctx.kept_layer_0_part2 = (
+            layer3_layer_0_part2_forward(
+                live["layer_0_conv2", i], live["x", i], w, buffers
+            )
+        )
+        live["x", i + 1], ctx.kept_layer_1 = layer3_layer_1_forward(
+            live["layer_0_relu_relu", i], w, buffers
+        )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = Layer3Weights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = Layer3Step.resume(ctx)
         (
-            live["grad_x", i],
-            grad_layer_0_conv1_weight,
-            grad_layer_0_bn1_weight,
-            grad_layer_0_bn1_bias,
-            grad_layer_0_conv2_weight,
-            grad_layer_0_bn2_weight,
-            grad_layer_0_bn2_bias,
-            grad_layer_0_downsample_0_weight,
-            grad_layer_0_downsample_1_weight,
-            grad_layer_0_downsample_1_bias,
-            grad_layer_1_conv1_weight,
-            grad_layer_1_bn1_weight,
-            grad_layer_1_bn1_bias,
-            grad_layer_1_conv2_weight,
-            grad_layer_1_bn2_weight,
-            grad_layer_1_bn2_bias,
-        ) = layer3_backward(
+            live["layer_0_downsample_0", i],
+            live["grad_layer_0_relu_relu", i],
+            layer_1_grads,
+        ) = layer3_layer_1_backward(
+            ctx.kept_layer_1,
+            [live.take("grad_x", i + 1), live.take("x", i + 1)],
+            live["x", i],
+            live["layer_0_relu_relu", i],
+            w,
+        )
+        (
+            live["grad_x_0_downsample_0", i],
+            live["grad_layer_0_conv2", i],
+            layer_0_part2_grads,
+        ) = layer3_layer_0_part2_backward(
+            ctx.kept_layer_0_part2,
             [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("out_8", i)),
-                live.take(("native_batch_norm_mean_5", i)),
-                live.take(("native_batch_norm_rstd_5", i)),
-                live.take(("out_7", i)),
-                live.take(("out_6", i)),
-                live.take(("native_batch_norm_mean_4", i)),
-                live.take(("native_batch_norm_rstd_4", i)),
-                live.take(("relu", i)),
-                live.take(("native_batch_norm_mean_3", i)),
-                live.take(("native_batch_norm_rstd_3", i)),
-                live.take(("out_4", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
-                live.take(("out_3", i)),
-                live.take(("out_2", i)),
-                live.take(("native_batch_norm_mean", i)),
-                live.take(("native_batch_norm_rstd", i)),
+                live.take("grad_layer_0_relu_relu", i),
+                live.take("layer_0_relu_relu", i),
+                live.take("layer_0_downsample_0", i),
+                live.take("layer_0_conv2", i),
             ],
             live["x", i],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_layer_0_conv1_weight,
-            grad_layer_0_bn1_weight,
-            grad_layer_0_bn1_bias,
-            grad_layer_0_conv2_weight,
-            grad_layer_0_bn2_weight,
-            grad_layer_0_bn2_bias,
-            grad_layer_0_downsample_0_weight,
-            grad_layer_0_downsample_1_weight,
-            grad_layer_0_downsample_1_bias,
-            grad_layer_1_conv1_weight,
-            grad_layer_1_bn1_weight,
-            grad_layer_1_bn1_bias,
-            grad_layer_1_conv2_weight,
-            grad_layer_1_bn2_weight,
-            grad_layer_1_bn2_bias,
+        live["grad_x", i], layer_0_part1_grads = layer3_layer_0_part1_backward(
+            ctx.kept_layer_0_part1,
+            [live.take("grad_layer_0_conv2", i), live.take("grad_x_0_downsample_0", i)],
+            live["x", i],
+            w,
+        )
+        return Layer3Step.hand(
+            ctx, token, {**layer_1_grads, **layer_0_part2_grads, **layer_0_part1_grads}
         )
 
 
-class AvgpoolFcStep(torch.autograd.Function):
-    """avgpool..fc."""
+class AvgpoolFcStep(RematStep):
+    """avgpool..fc.
+
+    Keeps: avgpool 32.0 KiB.
+    Runs again: nothing.
+    """
+
+    weights = ("fc.weight", "fc.bias")
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = AvgpoolFcWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = AvgpoolFcStep.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
-        live["x_2", i], fc = avgpool_fc_forward(live["x", i], weights)
+        fc, ctx.kept = avgpool_fc_forward(live["x", i], w)
         return fc
 
     @staticmethod
-    def backward(ctx, grad_fc):
-        if torch.is_grad_enabled():
-            raise RuntimeError(
-                "create_graph=True asks for gradients of gradients, which are not planned: "
-                "call eager_forward, the forward of model.py"
-            )
-        weights = AvgpoolFcWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
+    @once_differentiable
+    def backward(ctx: Any, grad_fc: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = AvgpoolFcStep.resume(ctx)
         if grad_fc is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for fc, which this file was generated for"
             )
-        live["grad_x", i], grad_fc_weight, grad_fc_bias = avgpool_fc_backward(
-            [live.take(("x_2", i))], grad_fc, weights
-        )
-        return grad_fc.new_empty(0), None, None, grad_fc_bias, grad_fc_weight
+        live["grad_x", i], grads = avgpool_fc_backward(ctx.kept, grad_fc, w)
+        return AvgpoolFcStep.hand(ctx, grad_fc.new_empty(0), grads)
 
 
-def check_step(model, inputs):
+# The blocks in the order of forward, all but the last, and the module that each belongs to.
+REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
+    (Conv1ReluStep, ""),
+    (BasicBlockStep, "layer1.0"),
+    (BasicBlockStep_2, "layer1.1"),
+    (Layer2Step, "layer2"),
+    (Layer3Step, "layer3"),
+)
+
+
+def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
     """Refuse a model or inputs other than those that the plan was made for."""
-    for name, value, shape, dtype, requires_grad in (
-        ("x", inputs["x"], (64, 3, 32, 32), torch.float32, False),
+    for name, shape, dtype, requires_grad in (
+        ("x", (64, 3, 32, 32), torch.float32, False),
     ):
-        if not isinstance(value, torch.Tensor):
+        value = inputs[name]
+        if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
@@ -2047,12 +1756,14 @@ def check_step(model, inputs):
         if got != (shape, dtype, requires_grad) or value.device.type != "cpu":
             raise ValueError(
                 f"{name} is {value.dtype}{list(value.shape)} on {value.device.type} "
-                f"(requires_grad={value.requires_grad}), but this file was generated for {dtype}{list(shape)} on "
-                f"cpu (requires_grad={requires_grad}): regenerate it with these inputs"
+                f"(requires_grad={value.requires_grad}), but this file was generated for "
+                f"{dtype}{list(shape)} on cpu (requires_grad={requires_grad}): "
+                "regenerate it with these inputs"
             )
     if torch.is_autocast_enabled("cpu"):
         raise ValueError(
-            "this file was generated for a step without autocast: regenerate it, or leave autocast off"
+            "this file was generated for a step without autocast: "
+            "regenerate it, or leave autocast off"
         )
     text = "".join(
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
@@ -2061,9 +1772,20 @@ def check_step(model, inputs):
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "88e7a19447acd7f2":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
-            "that this file was generated for (696618 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "evaluation are not those that this file was generated for "
+            "(696618 elements): regenerate it for this configuration"
         )
+
+
+def remat_step(model: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+    """Forward of the planned step; backward is waiting in what it returns."""
+    check_step(model, inputs)
+    live = Live({"x": inputs["x"]})
+    token = torch.empty(0, requires_grad=True)
+    for i, (step, path) in enumerate(REMAT_STEPS):
+        token = step.run(model, path, token, live, i)
+    return AvgpoolFcStep.run(model, "", token, live, len(REMAT_STEPS))
 
 
 class ResNet(nn.Module):
@@ -2116,52 +1838,11 @@ class ResNet(nn.Module):
         x = torch.flatten(x, 1)
         return self.fc(x)
 
-    def forward(self, x: Tensor):
+    def forward(self, x: Tensor) -> Tensor:
         """The planned training step; evaluation takes the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(x)
-        check_step(
-            self,
-            {
-                "x": x,
-            },
-        )
-        live = Live()
-        live.lend("x", x)
-        token = torch.empty(0, requires_grad=True)
-        token = Conv1ReluStep.apply(
-            token, live, 0, Conv1ReluBuffers.of(self), *Conv1ReluWeights.of(self)
-        )
-        token = BasicBlockStep.apply(
-            token,
-            live,
-            1,
-            BasicBlockBuffers.of(self.get_submodule("layer1.0")),
-            *BasicBlockWeights.of(self.get_submodule("layer1.0")),
-        )
-        token = BasicBlockStep_2.apply(
-            token,
-            live,
-            2,
-            BasicBlockBuffers.of(self.get_submodule("layer1.1")),
-            *BasicBlockWeights.of(self.get_submodule("layer1.1")),
-        )
-        token = Layer2Step.apply(
-            token,
-            live,
-            3,
-            Layer2Buffers.of(self.get_submodule("layer2")),
-            *Layer2Weights.of(self.get_submodule("layer2")),
-        )
-        token = Layer3Step.apply(
-            token,
-            live,
-            4,
-            Layer3Buffers.of(self.get_submodule("layer3")),
-            *Layer3Weights.of(self.get_submodule("layer3")),
-        )
-        fc = AvgpoolFcStep.apply(token, live, 5, *AvgpoolFcWeights.of(self))
-        return fc
+        return remat_step(self, {"x": x})
 
 
 def build_model() -> ResNet:

@@ -7,24 +7,29 @@
 # device    cpu, torch 2.13, costs roofline
 # budget    160.7 MiB  (168532273 bytes)
 # peak      159.9 MiB  (167672702 bytes; model.py: 200.9 MiB), in backward of outc
+#           there it makes grad_x, grad_weight, grad_bias (grad of logits = self.outc(x))
 # overhead  +4.3 % of the step; no schedule within this budget is below +3.3 %
-# seal      v1-805990535158-f0688782f40d
 #
-# block                 forward keeps  backward runs again   peak there
-# inc.double_conv       8.0 MiB        2 of 8 ops            46.3 MiB
-# down1.pool..up3       81.5 MiB       7 of 50 ops           157.9 MiB
-# up3.conv.double_conv  24.0 MiB       1 of down1.pool..up3  158.0 MiB
-# outc                  2.0 MiB        -                     159.9 MiB
+# block                 count  forward keeps  peak there  backward runs again
+# inc.double_conv       1      8.0 MiB        46.3 MiB    layer_3, layer_0
+# down1.pool..up3       1      81.5 MiB       157.9 MiB   up2_up, up2, up1_up, up1,
+#                                                         down3_conv_double_conv_1_batch_norm,
+#                                                         down3_conv_double_conv_2,
+#                                                         down1_conv_double_conv_0
+# up3.conv.double_conv  1      24.0 MiB       158.0 MiB   1 of 50 ops of down1.pool..up3
+# outc                  1      2.0 MiB        159.9 MiB   -
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
 import hashlib
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 class DoubleConv(nn.Module):
@@ -84,112 +89,152 @@ class Up(nn.Module):
 
 
 aten = torch.ops.aten
+Tensors = dict[str, Tensor]
 
 
-# ---- block: inc.double_conv ----
+# ---- double_conv: inc.double_conv, up3.conv.double_conv ----
 
 
-def double_conv_forward(image, weights, buffers):
-    """Forward of inc.double_conv."""
-    # return self.double_conv(x)
-    layer_0 = aten.convolution(
-        image, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[8, 16, 128, 128]
-    buffers.layer_1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
+def double_conv_forward(
+    image: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of double_conv."""
+    # inc: return self.double_conv(x)
+    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
+    buffers["1.num_batches_tracked"].add_(1)
+    layer_1_batch_norm, layer_1_batch_norm_mean, layer_1_batch_norm_rstd = (
+        torch.native_batch_norm(
             layer_0,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            buffers.layer_1_running_mean,
-            buffers.layer_1_running_var,
+            w["1.weight"],
+            w["1.bias"],
+            buffers["1.running_mean"],
+            buffers["1.running_var"],
             True,
             0.1,
             1e-05,
         )
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
     del layer_0
-    layer_2 = (
-        native_batch_norm.relu_()
-    )  # f32[8, 16, 128, 128], in place of native_batch_norm
-    del native_batch_norm
-    layer_3 = aten.convolution(
-        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[8, 16, 128, 128]
-    buffers.layer_4_num_batches_tracked.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
+    layer_2 = layer_1_batch_norm.relu_()  # f32[8, 16, 128, 128]
+    del layer_1_batch_norm
+    layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
+    buffers["4.num_batches_tracked"].add_(1)
+    layer_4_batch_norm, layer_4_batch_norm_mean, layer_4_batch_norm_rstd = (
+        torch.native_batch_norm(
             layer_3,
-            weights.layer_4_weight,
-            weights.layer_4_bias,
-            buffers.layer_4_running_mean,
-            buffers.layer_4_running_var,
+            w["4.weight"],
+            w["4.bias"],
+            buffers["4.running_mean"],
+            buffers["4.running_var"],
             True,
             0.1,
             1e-05,
         )
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
     del layer_3
-    out = (
-        native_batch_norm_2.relu_()
-    )  # f32[8, 16, 128, 128], in place of native_batch_norm_2
-    del native_batch_norm_2
-    return (
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+    out = layer_4_batch_norm.relu_()  # f32[8, 16, 128, 128]
+    return out, [
+        layer_1_batch_norm_mean,
+        layer_1_batch_norm_rstd,
         layer_2,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        out,
-    )
+        layer_4_batch_norm_mean,
+        layer_4_batch_norm_rstd,
+    ]
 
 
-def double_conv_backward(taken, image, weights):
-    """Gradients of inc.double_conv."""
+def double_conv_double_conv_forward(
+    taken: list[Tensor], w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of double_conv."""
+    x = taken.pop()
+    # up3.conv: return self.double_conv(x)
+    layer_0 = F.conv2d(x, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
+    del x
+    buffers["1.num_batches_tracked"].add_(1)
+    layer_1_batch_norm, layer_1_batch_norm_mean, layer_1_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_0,
+            w["1.weight"],
+            w["1.bias"],
+            buffers["1.running_mean"],
+            buffers["1.running_var"],
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 16, 128, 128], f32[16], f32[16]
+    layer_2 = layer_1_batch_norm.relu_()  # f32[8, 16, 128, 128]
+    del layer_1_batch_norm
+    layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
+    buffers["4.num_batches_tracked"].add_(1)
+    layer_4_batch_norm, layer_4_batch_norm_mean, layer_4_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_3,
+            w["4.weight"],
+            w["4.bias"],
+            buffers["4.running_mean"],
+            buffers["4.running_var"],
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[8, 16, 128, 128], f32[16], f32[16]
+    out = layer_4_batch_norm.relu_()  # f32[8, 16, 128, 128]
+    return out, [
+        layer_0,
+        layer_1_batch_norm_mean,
+        layer_1_batch_norm_rstd,
+        layer_2,
+        layer_3,
+        layer_4_batch_norm_mean,
+        layer_4_batch_norm_rstd,
+    ]
+
+
+def double_conv_backward(
+    kept: list[Tensor], taken: list[Tensor], image: Tensor, w: Tensors
+) -> Tensors:
+    """Backward of double_conv."""
     (
-        grad_out,
-        out,
+        layer_1_batch_norm_mean,
+        layer_1_batch_norm_rstd,
         layer_2,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-    ) = taken
-    taken.clear()
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
+        layer_4_batch_norm_mean,
+        layer_4_batch_norm_rstd,
+    ) = drain(kept)
+    grad_out, out = drain(taken)
+    # grad of inc: return self.double_conv(x)
+    grad_layer_4_batch_norm = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
-    )  # f32[8, 16, 128, 128], in place of grad_out
+    )  # f32[8, 16, 128, 128]
     del grad_out, out
-    # return self.double_conv(x)
-    layer_3 = aten.convolution(
-        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[8, 16, 128, 128], recompute
-    # grad of return self.double_conv(x)
+    # recompute inc: return self.double_conv(x)
+    layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
+    # grad of inc: return self.double_conv(x)
     grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
         aten.native_batch_norm_backward(
-            grad_native_batch_norm_2,
+            grad_layer_4_batch_norm,
             layer_3,
-            weights.layer_4_weight,
+            w["4.weight"],
             None,
             None,
-            native_batch_norm_mean_2,
-            native_batch_norm_rstd_2,
+            layer_4_batch_norm_mean,
+            layer_4_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
     del (
-        grad_native_batch_norm_2,
+        grad_layer_4_batch_norm,
         layer_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
+        layer_4_batch_norm_mean,
+        layer_4_batch_norm_rstd,
     )
     grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
         grad_layer_3,
         layer_2,
-        weights.layer_3_weight,
+        w["3.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -200,34 +245,37 @@ def double_conv_backward(taken, image, weights):
         [True, True, False],
     )  # f32[8, 16, 128, 128], f32[16, 16, 3, 3]
     del grad_layer_3, _
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
+    grad_layer_1_batch_norm = aten.threshold_backward.grad_input(
         grad_layer_2, layer_2, 0, grad_input=grad_layer_2
-    )  # f32[8, 16, 128, 128], in place of grad_layer_2
+    )  # f32[8, 16, 128, 128]
     del grad_layer_2, layer_2
-    # return self.double_conv(x)
-    layer_0 = aten.convolution(
-        image, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[8, 16, 128, 128], recompute
-    # grad of return self.double_conv(x)
+    # recompute inc: return self.double_conv(x)
+    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
+    # grad of inc: return self.double_conv(x)
     grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
         aten.native_batch_norm_backward(
-            grad_native_batch_norm,
+            grad_layer_1_batch_norm,
             layer_0,
-            weights.layer_1_weight,
+            w["1.weight"],
             None,
             None,
-            native_batch_norm_mean,
-            native_batch_norm_rstd,
+            layer_1_batch_norm_mean,
+            layer_1_batch_norm_rstd,
             True,
             1e-05,
             [True, True, True],
         )
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del grad_native_batch_norm, layer_0, native_batch_norm_mean, native_batch_norm_rstd
+    del (
+        grad_layer_1_batch_norm,
+        layer_0,
+        layer_1_batch_norm_mean,
+        layer_1_batch_norm_rstd,
+    )
     grad_layer_0_weight = aten.convolution_backward(
         grad_layer_0,
         image,
-        weights.layer_0_weight,
+        w["0.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -239,483 +287,503 @@ def double_conv_backward(taken, image, weights):
     )[
         1
     ]  # f32[16, 3, 3, 3]
-    del grad_layer_0
-    return (
-        grad_layer_0_weight,
-        grad_layer_1_weight,
-        grad_layer_1_bias,
-        grad_layer_3_weight,
-        grad_layer_4_weight,
-        grad_layer_4_bias,
+    return {
+        "0.weight": grad_layer_0_weight,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "3.weight": grad_layer_3_weight,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
+
+
+def double_conv_double_conv_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of double_conv."""
+    (
+        layer_0,
+        layer_1_batch_norm_mean,
+        layer_1_batch_norm_rstd,
+        layer_2,
+        layer_3,
+        layer_4_batch_norm_mean,
+        layer_4_batch_norm_rstd,
+    ) = drain(kept)
+    grad_out, out, x = drain(taken)
+    # grad of up3.conv: return self.double_conv(x)
+    grad_layer_4_batch_norm = aten.threshold_backward.grad_input(
+        grad_out, out, 0, grad_input=grad_out
+    )  # f32[8, 16, 128, 128]
+    del grad_out, out
+    grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
+        aten.native_batch_norm_backward(
+            grad_layer_4_batch_norm,
+            layer_3,
+            w["4.weight"],
+            None,
+            None,
+            layer_4_batch_norm_mean,
+            layer_4_batch_norm_rstd,
+            True,
+            1e-05,
+            [True, True, True],
+        )
+    )  # f32[8, 16, 128, 128], f32[16], f32[16]
+    del (
+        grad_layer_4_batch_norm,
+        layer_3,
+        layer_4_batch_norm_mean,
+        layer_4_batch_norm_rstd,
     )
+    grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
+        grad_layer_3,
+        layer_2,
+        w["3.weight"],
+        [0],
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+        [True, True, False],
+    )  # f32[8, 16, 128, 128], f32[16, 16, 3, 3]
+    del grad_layer_3, _
+    grad_layer_1_batch_norm = aten.threshold_backward.grad_input(
+        grad_layer_2, layer_2, 0, grad_input=grad_layer_2
+    )  # f32[8, 16, 128, 128]
+    del grad_layer_2, layer_2
+    grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
+        aten.native_batch_norm_backward(
+            grad_layer_1_batch_norm,
+            layer_0,
+            w["1.weight"],
+            None,
+            None,
+            layer_1_batch_norm_mean,
+            layer_1_batch_norm_rstd,
+            True,
+            1e-05,
+            [True, True, True],
+        )
+    )  # f32[8, 16, 128, 128], f32[16], f32[16]
+    del (
+        grad_layer_1_batch_norm,
+        layer_0,
+        layer_1_batch_norm_mean,
+        layer_1_batch_norm_rstd,
+    )
+    grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
+        grad_layer_0,
+        x,
+        w["0.weight"],
+        [0],
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+        [True, True, False],
+    )  # f32[8, 32, 128, 128], f32[16, 32, 3, 3]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "3.weight": grad_layer_3_weight,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
 
 
-# ---- block: down1.pool..up3 ----
+# ---- pool_up3: down1.pool..up3 ----
 
 
-def pool_up3_forward(x, weights, buffers):
-    """Forward of down1.pool..up3."""
-    # return self.conv(self.pool(x))
+def pool_up3_down1_forward(
+    x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of down1 in pool_up3."""
+    # down1: return self.conv(self.pool(x))
     down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
         x, [2, 2], [2, 2]
     )  # f32[8, 16, 64, 64], i64[8, 16, 64, 64]
-    # return self.double_conv(x)
-    down1_conv_double_conv_0 = aten.convolution(
-        down1_pool,
-        weights.down1_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
+    # down1.conv: return self.double_conv(x)
+    down1_conv_double_conv_0 = F.conv2d(
+        down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
-    buffers.down1_conv_double_conv_1_num_batches_tra.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            down1_conv_double_conv_0,
-            weights.down1_conv_double_conv_1_weight,
-            weights.down1_conv_double_conv_1_bias,
-            buffers.down1_conv_double_conv_1_running_mean,
-            buffers.down1_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del down1_conv_double_conv_0
-    down1_conv_double_conv_2 = (
-        native_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64], in place of native_batch_norm
-    del native_batch_norm
-    down1_conv_double_conv_3 = aten.convolution(
-        down1_conv_double_conv_2,
-        weights.down1_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64]
-    buffers.down1_conv_double_conv_4_num_batches_tra.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            down1_conv_double_conv_3,
-            weights.down1_conv_double_conv_4_weight,
-            weights.down1_conv_double_conv_4_bias,
-            buffers.down1_conv_double_conv_4_running_mean,
-            buffers.down1_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    down1_conv_double_conv_5 = (
-        native_batch_norm_2.relu_()
-    )  # f32[8, 32, 64, 64], in place of native_batch_norm_2
-    del native_batch_norm_2
-    # return self.conv(self.pool(x))
-    down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
-        down1_conv_double_conv_5, [2, 2], [2, 2]
-    )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
-    # return self.double_conv(x)
-    down2_conv_double_conv_0 = aten.convolution(
-        down2_pool,
-        weights.down2_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32]
-    buffers.down2_conv_double_conv_1_num_batches_tra.add_(1)
-    native_batch_norm_3, native_batch_norm_mean_3, native_batch_norm_rstd_3 = (
-        aten.native_batch_norm(
-            down2_conv_double_conv_0,
-            weights.down2_conv_double_conv_1_weight,
-            weights.down2_conv_double_conv_1_bias,
-            buffers.down2_conv_double_conv_1_running_mean,
-            buffers.down2_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    down2_conv_double_conv_2 = (
-        native_batch_norm_3.relu_()
-    )  # f32[8, 64, 32, 32], in place of native_batch_norm_3
-    del native_batch_norm_3
-    down2_conv_double_conv_3 = aten.convolution(
-        down2_conv_double_conv_2,
-        weights.down2_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32]
-    buffers.down2_conv_double_conv_4_num_batches_tra.add_(1)
-    native_batch_norm_4, native_batch_norm_mean_4, native_batch_norm_rstd_4 = (
-        aten.native_batch_norm(
-            down2_conv_double_conv_3,
-            weights.down2_conv_double_conv_4_weight,
-            weights.down2_conv_double_conv_4_bias,
-            buffers.down2_conv_double_conv_4_running_mean,
-            buffers.down2_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    down2_conv_double_conv_5 = (
-        native_batch_norm_4.relu_()
-    )  # f32[8, 64, 32, 32], in place of native_batch_norm_4
-    del native_batch_norm_4
-    # return self.conv(self.pool(x))
-    down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
-        down2_conv_double_conv_5, [2, 2], [2, 2]
-    )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
-    # return self.double_conv(x)
-    down3_conv_double_conv_0 = aten.convolution(
-        down3_pool,
-        weights.down3_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 128, 16, 16]
-    buffers.down3_conv_double_conv_1_num_batches_tra.add_(1)
-    native_batch_norm_5 = aten.native_batch_norm(
-        down3_conv_double_conv_0,
-        weights.down3_conv_double_conv_1_weight,
-        weights.down3_conv_double_conv_1_bias,
-        buffers.down3_conv_double_conv_1_running_mean,
-        buffers.down3_conv_double_conv_1_running_var,
+    buffers["down1.conv.double_conv.1.num_batches_tracked"].add_(1)
+    (
+        down1_conv_double_conv_1_batch_norm,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        down1_conv_double_conv_0,
+        w["down1.conv.double_conv.1.weight"],
+        w["down1.conv.double_conv.1.bias"],
+        buffers["down1.conv.double_conv.1.running_mean"],
+        buffers["down1.conv.double_conv.1.running_var"],
         True,
         0.1,
         1e-05,
-    )[
-        0
-    ]  # f32[8, 128, 16, 16]
-    down3_conv_double_conv_2 = (
-        native_batch_norm_5.relu_()
-    )  # f32[8, 128, 16, 16], in place of native_batch_norm_5
-    del native_batch_norm_5
-    down3_conv_double_conv_3 = aten.convolution(
-        down3_conv_double_conv_2,
-        weights.down3_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_2
-    buffers.down3_conv_double_conv_4_num_batches_tra.add_(1)
-    native_batch_norm_6, native_batch_norm_mean_6, native_batch_norm_rstd_6 = (
-        aten.native_batch_norm(
-            down3_conv_double_conv_3,
-            weights.down3_conv_double_conv_4_weight,
-            weights.down3_conv_double_conv_4_bias,
-            buffers.down3_conv_double_conv_4_running_mean,
-            buffers.down3_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 128, 16, 16], f32[128], f32[128]
-    down3_conv_double_conv_5 = (
-        native_batch_norm_6.relu_()
-    )  # f32[8, 128, 16, 16], in place of native_batch_norm_6
-    del native_batch_norm_6
-    # x = self.up(x)
-    x_2 = aten.convolution(
-        down3_conv_double_conv_5,
-        weights.up1_up_weight,
-        weights.up1_up_bias,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        True,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32]
-    # return self.conv(torch.cat([skip, x], dim=1))
-    up1 = torch.cat([down2_conv_double_conv_5, x_2], 1)  # f32[8, 128, 32, 32]
-    del x_2
-    # return self.double_conv(x)
-    up1_conv_double_conv_0 = aten.convolution(
-        up1,
-        weights.up1_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32]
-    del up1
-    buffers.up1_conv_double_conv_1_num_batches_track.add_(1)
-    native_batch_norm_7, native_batch_norm_mean_7, native_batch_norm_rstd_7 = (
-        aten.native_batch_norm(
-            up1_conv_double_conv_0,
-            weights.up1_conv_double_conv_1_weight,
-            weights.up1_conv_double_conv_1_bias,
-            buffers.up1_conv_double_conv_1_running_mean,
-            buffers.up1_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    up1_conv_double_conv_2 = (
-        native_batch_norm_7.relu_()
-    )  # f32[8, 64, 32, 32], in place of native_batch_norm_7
-    del native_batch_norm_7
-    up1_conv_double_conv_3 = aten.convolution(
-        up1_conv_double_conv_2,
-        weights.up1_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32]
-    buffers.up1_conv_double_conv_4_num_batches_track.add_(1)
-    native_batch_norm_8, native_batch_norm_mean_8, native_batch_norm_rstd_8 = (
-        aten.native_batch_norm(
-            up1_conv_double_conv_3,
-            weights.up1_conv_double_conv_4_weight,
-            weights.up1_conv_double_conv_4_bias,
-            buffers.up1_conv_double_conv_4_running_mean,
-            buffers.up1_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    up1_conv_double_conv_5 = (
-        native_batch_norm_8.relu_()
-    )  # f32[8, 64, 32, 32], in place of native_batch_norm_8
-    del native_batch_norm_8
-    # x = self.up(x)
-    x_3 = aten.convolution(
-        up1_conv_double_conv_5,
-        weights.up2_up_weight,
-        weights.up2_up_bias,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        True,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64]
-    # return self.conv(torch.cat([skip, x], dim=1))
-    up2 = torch.cat([down1_conv_double_conv_5, x_3], 1)  # f32[8, 64, 64, 64]
-    del x_3
-    # return self.double_conv(x)
-    up2_conv_double_conv_0 = aten.convolution(
-        up2,
-        weights.up2_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64]
-    del up2
-    buffers.up2_conv_double_conv_1_num_batches_track.add_(1)
-    native_batch_norm_9, native_batch_norm_mean_9, native_batch_norm_rstd_9 = (
-        aten.native_batch_norm(
-            up2_conv_double_conv_0,
-            weights.up2_conv_double_conv_1_weight,
-            weights.up2_conv_double_conv_1_bias,
-            buffers.up2_conv_double_conv_1_running_mean,
-            buffers.up2_conv_double_conv_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    up2_conv_double_conv_2 = (
-        native_batch_norm_9.relu_()
-    )  # f32[8, 32, 64, 64], in place of native_batch_norm_9
-    del native_batch_norm_9
-    up2_conv_double_conv_3 = aten.convolution(
-        up2_conv_double_conv_2,
-        weights.up2_conv_double_conv_3_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
+    del down1_conv_double_conv_0
+    down1_conv_double_conv_2 = (
+        down1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
-    buffers.up2_conv_double_conv_4_num_batches_track.add_(1)
-    native_batch_norm_10, native_batch_norm_mean_10, native_batch_norm_rstd_10 = (
-        aten.native_batch_norm(
-            up2_conv_double_conv_3,
-            weights.up2_conv_double_conv_4_weight,
-            weights.up2_conv_double_conv_4_bias,
-            buffers.up2_conv_double_conv_4_running_mean,
-            buffers.up2_conv_double_conv_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
+    del down1_conv_double_conv_1_batch_norm
+    down1_conv_double_conv_3 = F.conv2d(
+        down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
+    )  # f32[8, 32, 64, 64]
+    buffers["down1.conv.double_conv.4.num_batches_tracked"].add_(1)
+    (
+        down1_conv_double_conv_4_batch_norm,
+        down1_conv_double_conv_4_batch_norm_mean,
+        down1_conv_double_conv_4_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        down1_conv_double_conv_3,
+        w["down1.conv.double_conv.4.weight"],
+        w["down1.conv.double_conv.4.bias"],
+        buffers["down1.conv.double_conv.4.running_mean"],
+        buffers["down1.conv.double_conv.4.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    up2_conv_double_conv_5 = (
-        native_batch_norm_10.relu_()
-    )  # f32[8, 32, 64, 64], in place of native_batch_norm_10
-    del native_batch_norm_10
-    # x = self.up(x)
-    x_4 = aten.upsample_bilinear2d(
-        up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
-    )  # f32[8, 32, 128, 128]
-    x_5 = aten.convolution(
-        x_4,
-        weights.up3_up_1_weight,
-        weights.up3_up_1_bias,
-        [1, 1],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 16, 128, 128]
-    # return self.conv(torch.cat([skip, x], dim=1))
-    out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
-    return (
+    down1_conv_double_conv_5 = (
+        down1_conv_double_conv_4_batch_norm.relu_()
+    )  # f32[8, 32, 64, 64]
+    return down1_conv_double_conv_5, [
         down1_pool,
         down1_pool_indices,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
         down1_conv_double_conv_2,
         down1_conv_double_conv_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        down1_conv_double_conv_5,
+        down1_conv_double_conv_4_batch_norm_mean,
+        down1_conv_double_conv_4_batch_norm_rstd,
+    ]
+
+
+def pool_up3_down2_forward(
+    down1_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of down2 in pool_up3."""
+    # down2: return self.conv(self.pool(x))
+    down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
+        down1_conv_double_conv_5, [2, 2], [2, 2]
+    )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
+    # down2.conv: return self.double_conv(x)
+    down2_conv_double_conv_0 = F.conv2d(
+        down2_pool, w["down2.conv.double_conv.0.weight"], padding=1
+    )  # f32[8, 64, 32, 32]
+    buffers["down2.conv.double_conv.1.num_batches_tracked"].add_(1)
+    (
+        down2_conv_double_conv_1_batch_norm,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        down2_conv_double_conv_0,
+        w["down2.conv.double_conv.1.weight"],
+        w["down2.conv.double_conv.1.bias"],
+        buffers["down2.conv.double_conv.1.running_mean"],
+        buffers["down2.conv.double_conv.1.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    down2_conv_double_conv_2 = (
+        down2_conv_double_conv_1_batch_norm.relu_()
+    )  # f32[8, 64, 32, 32]
+    del down2_conv_double_conv_1_batch_norm
+    down2_conv_double_conv_3 = F.conv2d(
+        down2_conv_double_conv_2, w["down2.conv.double_conv.3.weight"], padding=1
+    )  # f32[8, 64, 32, 32]
+    buffers["down2.conv.double_conv.4.num_batches_tracked"].add_(1)
+    (
+        down2_conv_double_conv_4_batch_norm,
+        down2_conv_double_conv_4_batch_norm_mean,
+        down2_conv_double_conv_4_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        down2_conv_double_conv_3,
+        w["down2.conv.double_conv.4.weight"],
+        w["down2.conv.double_conv.4.bias"],
+        buffers["down2.conv.double_conv.4.running_mean"],
+        buffers["down2.conv.double_conv.4.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    down2_conv_double_conv_5 = (
+        down2_conv_double_conv_4_batch_norm.relu_()
+    )  # f32[8, 64, 32, 32]
+    return down2_conv_double_conv_5, [
         down2_pool,
         down2_pool_indices,
         down2_conv_double_conv_0,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
         down2_conv_double_conv_2,
         down2_conv_double_conv_3,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
-        down2_conv_double_conv_5,
+        down2_conv_double_conv_4_batch_norm_mean,
+        down2_conv_double_conv_4_batch_norm_rstd,
+    ]
+
+
+def pool_up3_down3_forward(
+    down2_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of down3 in pool_up3."""
+    # down3: return self.conv(self.pool(x))
+    down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
+        down2_conv_double_conv_5, [2, 2], [2, 2]
+    )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
+    # down3.conv: return self.double_conv(x)
+    down3_conv_double_conv_0 = F.conv2d(
+        down3_pool, w["down3.conv.double_conv.0.weight"], padding=1
+    )  # f32[8, 128, 16, 16]
+    buffers["down3.conv.double_conv.1.num_batches_tracked"].add_(1)
+    down3_conv_double_conv_1_batch_norm = F.batch_norm(
+        down3_conv_double_conv_0,
+        buffers["down3.conv.double_conv.1.running_mean"],
+        buffers["down3.conv.double_conv.1.running_var"],
+        w["down3.conv.double_conv.1.weight"],
+        w["down3.conv.double_conv.1.bias"],
+        True,
+    )  # f32[8, 128, 16, 16]
+    down3_conv_double_conv_2 = (
+        down3_conv_double_conv_1_batch_norm.relu_()
+    )  # f32[8, 128, 16, 16]
+    del down3_conv_double_conv_1_batch_norm
+    down3_conv_double_conv_3 = F.conv2d(
+        down3_conv_double_conv_2, w["down3.conv.double_conv.3.weight"], padding=1
+    )  # f32[8, 128, 16, 16]
+    del down3_conv_double_conv_2
+    buffers["down3.conv.double_conv.4.num_batches_tracked"].add_(1)
+    (
+        down3_conv_double_conv_4_batch_norm,
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        down3_conv_double_conv_3,
+        w["down3.conv.double_conv.4.weight"],
+        w["down3.conv.double_conv.4.bias"],
+        buffers["down3.conv.double_conv.4.running_mean"],
+        buffers["down3.conv.double_conv.4.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 128, 16, 16], f32[128], f32[128]
+    down3_conv_double_conv_5 = (
+        down3_conv_double_conv_4_batch_norm.relu_()
+    )  # f32[8, 128, 16, 16]
+    return down3_conv_double_conv_5, [
         down3_pool,
         down3_pool_indices,
         down3_conv_double_conv_0,
         down3_conv_double_conv_3,
-        native_batch_norm_mean_6,
-        native_batch_norm_rstd_6,
-        down3_conv_double_conv_5,
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
+    ]
+
+
+def pool_up3_up1_part1_forward(
+    down3_conv_double_conv_5: Tensor,
+    down2_conv_double_conv_5: Tensor,
+    w: Tensors,
+    buffers: Tensors,
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of up1_part1 in pool_up3."""
+    # up1: x = self.up(x)
+    up1_up = F.conv_transpose2d(
+        down3_conv_double_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
+    )  # f32[8, 64, 32, 32]
+    # up1: return self.conv(torch.cat([skip, x], dim=1))
+    up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
+    del up1_up
+    # up1.conv: return self.double_conv(x)
+    up1_conv_double_conv_0 = F.conv2d(
+        up1, w["up1.conv.double_conv.0.weight"], padding=1
+    )  # f32[8, 64, 32, 32]
+    del up1
+    buffers["up1.conv.double_conv.1.num_batches_tracked"].add_(1)
+    (
+        up1_conv_double_conv_1_batch_norm,
+        up1_conv_double_conv_1_batch_norm_mean,
+        up1_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
         up1_conv_double_conv_0,
-        native_batch_norm_mean_7,
-        native_batch_norm_rstd_7,
+        w["up1.conv.double_conv.1.weight"],
+        w["up1.conv.double_conv.1.bias"],
+        buffers["up1.conv.double_conv.1.running_mean"],
+        buffers["up1.conv.double_conv.1.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    return up1_conv_double_conv_1_batch_norm, [
+        up1_conv_double_conv_0,
+        up1_conv_double_conv_1_batch_norm_mean,
+        up1_conv_double_conv_1_batch_norm_rstd,
+    ]
+
+
+def pool_up3_up1_part2_forward(
+    taken: list[Tensor], w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of up1_part2 in pool_up3."""
+    up1_conv_double_conv_1_batch_norm = taken.pop()
+    # up1.conv: return self.double_conv(x)
+    up1_conv_double_conv_2 = (
+        up1_conv_double_conv_1_batch_norm.relu_()
+    )  # f32[8, 64, 32, 32]
+    del up1_conv_double_conv_1_batch_norm
+    up1_conv_double_conv_3 = F.conv2d(
+        up1_conv_double_conv_2, w["up1.conv.double_conv.3.weight"], padding=1
+    )  # f32[8, 64, 32, 32]
+    buffers["up1.conv.double_conv.4.num_batches_tracked"].add_(1)
+    (
+        up1_conv_double_conv_4_batch_norm,
+        up1_conv_double_conv_4_batch_norm_mean,
+        up1_conv_double_conv_4_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        up1_conv_double_conv_3,
+        w["up1.conv.double_conv.4.weight"],
+        w["up1.conv.double_conv.4.bias"],
+        buffers["up1.conv.double_conv.4.running_mean"],
+        buffers["up1.conv.double_conv.4.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    up1_conv_double_conv_5 = (
+        up1_conv_double_conv_4_batch_norm.relu_()
+    )  # f32[8, 64, 32, 32]
+    return up1_conv_double_conv_5, [
         up1_conv_double_conv_2,
         up1_conv_double_conv_3,
-        native_batch_norm_mean_8,
-        native_batch_norm_rstd_8,
-        up1_conv_double_conv_5,
+        up1_conv_double_conv_4_batch_norm_mean,
+        up1_conv_double_conv_4_batch_norm_rstd,
+    ]
+
+
+def pool_up3_up2_part1_forward(
+    up1_conv_double_conv_5: Tensor,
+    down1_conv_double_conv_5: Tensor,
+    w: Tensors,
+    buffers: Tensors,
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of up2_part1 in pool_up3."""
+    # up2: x = self.up(x)
+    up2_up = F.conv_transpose2d(
+        up1_conv_double_conv_5, w["up2.up.weight"], w["up2.up.bias"], stride=2
+    )  # f32[8, 32, 64, 64]
+    # up2: return self.conv(torch.cat([skip, x], dim=1))
+    up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
+    del up2_up
+    # up2.conv: return self.double_conv(x)
+    up2_conv_double_conv_0 = F.conv2d(
+        up2, w["up2.conv.double_conv.0.weight"], padding=1
+    )  # f32[8, 32, 64, 64]
+    del up2
+    buffers["up2.conv.double_conv.1.num_batches_tracked"].add_(1)
+    (
+        up2_conv_double_conv_1_batch_norm,
+        up2_conv_double_conv_1_batch_norm_mean,
+        up2_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
         up2_conv_double_conv_0,
-        native_batch_norm_mean_9,
-        native_batch_norm_rstd_9,
-        up2_conv_double_conv_2,
+        w["up2.conv.double_conv.1.weight"],
+        w["up2.conv.double_conv.1.bias"],
+        buffers["up2.conv.double_conv.1.running_mean"],
+        buffers["up2.conv.double_conv.1.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    up2_conv_double_conv_2 = (
+        up2_conv_double_conv_1_batch_norm.relu_()
+    )  # f32[8, 32, 64, 64]
+    return up2_conv_double_conv_2, [
+        up2_conv_double_conv_0,
+        up2_conv_double_conv_1_batch_norm_mean,
+        up2_conv_double_conv_1_batch_norm_rstd,
+    ]
+
+
+def pool_up3_up2_part2_forward(
+    up2_conv_double_conv_2: Tensor, x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Forward of up2_part2 in pool_up3."""
+    # up2.conv: return self.double_conv(x)
+    up2_conv_double_conv_3 = F.conv2d(
+        up2_conv_double_conv_2, w["up2.conv.double_conv.3.weight"], padding=1
+    )  # f32[8, 32, 64, 64]
+    buffers["up2.conv.double_conv.4.num_batches_tracked"].add_(1)
+    (
+        up2_conv_double_conv_4_batch_norm,
+        up2_conv_double_conv_4_batch_norm_mean,
+        up2_conv_double_conv_4_batch_norm_rstd,
+    ) = torch.native_batch_norm(
         up2_conv_double_conv_3,
-        native_batch_norm_mean_10,
-        native_batch_norm_rstd_10,
-        up2_conv_double_conv_5,
-        x_4,
-        x_5,
+        w["up2.conv.double_conv.4.weight"],
+        w["up2.conv.double_conv.4.bias"],
+        buffers["up2.conv.double_conv.4.running_mean"],
+        buffers["up2.conv.double_conv.4.running_var"],
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    up2_conv_double_conv_5 = (
+        up2_conv_double_conv_4_batch_norm.relu_()
+    )  # f32[8, 32, 64, 64]
+    del up2_conv_double_conv_4_batch_norm
+    # up3: x = self.up(x)
+    up3_up_0 = aten.upsample_bilinear2d(
+        up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
+    )  # f32[8, 32, 128, 128]
+    up3_up_1 = F.conv2d(
+        up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
+    )  # f32[8, 16, 128, 128]
+    # up3: return self.conv(torch.cat([skip, x], dim=1))
+    out = torch.cat([x, up3_up_1], 1)  # f32[8, 32, 128, 128]
+    return (
+        up3_up_1,
         out,
+        [
+            up2_conv_double_conv_3,
+            up2_conv_double_conv_4_batch_norm_mean,
+            up2_conv_double_conv_4_batch_norm_rstd,
+            up2_conv_double_conv_5,
+            up3_up_0,
+        ],
     )
 
 
-def pool_up3_recompute(taken, x):
-    """Part of the forward again of down1.pool..up3."""
-    (x_5,) = taken
-    taken.clear()
-    # return self.conv(torch.cat([skip, x], dim=1))
-    out = torch.cat([x, x_5], 1)  # f32[8, 32, 128, 128]
-    del x_5
+def pool_up3_up2_part2_recompute(taken: list[Tensor], x: Tensor) -> Tensor:
+    """Forward again of up2_part2 in pool_up3."""
+    up3_up_1 = taken.pop()
+    # recompute up3: return self.conv(torch.cat([skip, x], dim=1))
+    out = torch.cat([x, up3_up_1], 1)  # f32[8, 32, 128, 128]
     return out
 
 
-def pool_up3_backward(taken, x, weights):
-    """Gradients of down1.pool..up3."""
+def pool_up3_up2_part2_backward(
+    kept: list[Tensor], grad_out: Tensor, up2_conv_double_conv_2: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of up2_part2 in pool_up3."""
     (
-        grad_out,
-        x_4,
-        up2_conv_double_conv_5,
         up2_conv_double_conv_3,
-        native_batch_norm_mean_10,
-        native_batch_norm_rstd_10,
-        up2_conv_double_conv_2,
-        up2_conv_double_conv_0,
-        native_batch_norm_mean_9,
-        native_batch_norm_rstd_9,
-        up1_conv_double_conv_5,
-        down1_conv_double_conv_5,
-        up1_conv_double_conv_3,
-        native_batch_norm_mean_8,
-        native_batch_norm_rstd_8,
-        up1_conv_double_conv_2,
-        up1_conv_double_conv_0,
-        native_batch_norm_mean_7,
-        native_batch_norm_rstd_7,
-        down3_conv_double_conv_5,
-        down2_conv_double_conv_5,
-        down3_conv_double_conv_3,
-        native_batch_norm_mean_6,
-        native_batch_norm_rstd_6,
-        down3_conv_double_conv_0,
-        down3_pool,
-        down3_pool_indices,
-        down2_conv_double_conv_3,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
-        down2_conv_double_conv_2,
-        down2_conv_double_conv_0,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
-        down2_pool,
-        down2_pool_indices,
-        down1_conv_double_conv_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        down1_conv_double_conv_2,
-        down1_pool,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        down1_pool_indices,
-    ) = taken
-    taken.clear()
-    # grad of x = self.up(x)
-    grad_x_4, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
+        up2_conv_double_conv_4_batch_norm_mean,
+        up2_conv_double_conv_4_batch_norm_rstd,
+        up2_conv_double_conv_5,
+        up3_up_0,
+    ) = drain(kept)
+    # grad of up3: x = self.up(x)
+    grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
-        x_4,
-        weights.up3_up_1_weight,
+        up3_up_0,
+        w["up3.up.1.weight"],
         [16],
         [1, 1],
         [0, 0],
@@ -725,46 +793,46 @@ def pool_up3_backward(taken, x, weights):
         1,
         [True, True, True],
     )  # f32[8, 32, 128, 128], f32[16, 32, 1, 1], f32[16]
-    del x_4
+    del up3_up_0
     grad_up2_conv_double_conv_5 = aten.upsample_bilinear2d_backward(
-        grad_x_4, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
+        grad_up3_up_0, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
     )  # f32[8, 32, 64, 64]
-    del grad_x_4
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_10 = aten.threshold_backward.grad_input(
+    del grad_up3_up_0
+    # grad of up2.conv: return self.double_conv(x)
+    grad_up2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_5,
         up2_conv_double_conv_5,
         0,
         grad_input=grad_up2_conv_double_conv_5,
-    )  # f32[8, 32, 64, 64], in place of grad_up2_conv_double_conv_5
+    )  # f32[8, 32, 64, 64]
     del grad_up2_conv_double_conv_5, up2_conv_double_conv_5
     (
         grad_up2_conv_double_conv_3,
         grad_up2_conv_double_conv_4_weight,
         grad_up2_conv_double_conv_4_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_10,
+        grad_up2_conv_double_conv_4_batch_norm,
         up2_conv_double_conv_3,
-        weights.up2_conv_double_conv_4_weight,
+        w["up2.conv.double_conv.4.weight"],
         None,
         None,
-        native_batch_norm_mean_10,
-        native_batch_norm_rstd_10,
+        up2_conv_double_conv_4_batch_norm_mean,
+        up2_conv_double_conv_4_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
     del (
-        grad_native_batch_norm_10,
+        grad_up2_conv_double_conv_4_batch_norm,
         up2_conv_double_conv_3,
-        native_batch_norm_mean_10,
-        native_batch_norm_rstd_10,
+        up2_conv_double_conv_4_batch_norm_mean,
+        up2_conv_double_conv_4_batch_norm_rstd,
     )
     grad_up2_conv_double_conv_2, grad_up2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up2_conv_double_conv_3,
             up2_conv_double_conv_2,
-            weights.up2_conv_double_conv_3_weight,
+            w["up2.conv.double_conv.3.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -775,56 +843,71 @@ def pool_up3_backward(taken, x, weights):
             [True, True, False],
         )
     )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
-    del grad_up2_conv_double_conv_3, _
-    grad_native_batch_norm_9 = aten.threshold_backward.grad_input(
+    return grad_up2_conv_double_conv_2, {
+        "up2.conv.double_conv.3.weight": grad_up2_conv_double_conv_3_weight,
+        "up2.conv.double_conv.4.weight": grad_up2_conv_double_conv_4_weight,
+        "up2.conv.double_conv.4.bias": grad_up2_conv_double_conv_4_bias,
+        "up3.up.1.weight": grad_up3_up_1_weight,
+        "up3.up.1.bias": grad_up3_up_1_bias,
+    }
+
+
+def pool_up3_up2_part1_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    up1_conv_double_conv_5: Tensor,
+    down1_conv_double_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of up2_part1 in pool_up3."""
+    (
+        up2_conv_double_conv_0,
+        up2_conv_double_conv_1_batch_norm_mean,
+        up2_conv_double_conv_1_batch_norm_rstd,
+    ) = drain(kept)
+    grad_up2_conv_double_conv_2, up2_conv_double_conv_2 = drain(taken)
+    # grad of up2.conv: return self.double_conv(x)
+    grad_up2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_2,
         up2_conv_double_conv_2,
         0,
         grad_input=grad_up2_conv_double_conv_2,
-    )  # f32[8, 32, 64, 64], in place of grad_up2_conv_double_conv_2
+    )  # f32[8, 32, 64, 64]
     del grad_up2_conv_double_conv_2, up2_conv_double_conv_2
     (
         grad_up2_conv_double_conv_0,
         grad_up2_conv_double_conv_1_weight,
         grad_up2_conv_double_conv_1_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_9,
+        grad_up2_conv_double_conv_1_batch_norm,
         up2_conv_double_conv_0,
-        weights.up2_conv_double_conv_1_weight,
+        w["up2.conv.double_conv.1.weight"],
         None,
         None,
-        native_batch_norm_mean_9,
-        native_batch_norm_rstd_9,
+        up2_conv_double_conv_1_batch_norm_mean,
+        up2_conv_double_conv_1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
     del (
-        grad_native_batch_norm_9,
+        grad_up2_conv_double_conv_1_batch_norm,
         up2_conv_double_conv_0,
-        native_batch_norm_mean_9,
-        native_batch_norm_rstd_9,
+        up2_conv_double_conv_1_batch_norm_mean,
+        up2_conv_double_conv_1_batch_norm_rstd,
     )
-    # x = self.up(x)
-    x_3 = aten.convolution(
-        up1_conv_double_conv_5,
-        weights.up2_up_weight,
-        weights.up2_up_bias,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        True,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
-    # return self.conv(torch.cat([skip, x], dim=1))
-    up2 = torch.cat([down1_conv_double_conv_5, x_3], 1)  # f32[8, 64, 64, 64], recompute
-    del x_3
-    # grad of return self.double_conv(x)
+    # recompute up2: x = self.up(x)
+    up2_up = F.conv_transpose2d(
+        up1_conv_double_conv_5, w["up2.up.weight"], w["up2.up.bias"], stride=2
+    )  # f32[8, 32, 64, 64]
+    # recompute up2: return self.conv(torch.cat([skip, x], dim=1))
+    up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
+    del up2_up
+    # grad of up2.conv: return self.double_conv(x)
     grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up2_conv_double_conv_0,
         up2,
-        weights.up2_conv_double_conv_0_weight,
+        w["up2.conv.double_conv.0.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -835,12 +918,12 @@ def pool_up3_backward(taken, x, weights):
         [True, True, False],
     )  # f32[8, 64, 64, 64], f32[32, 64, 3, 3]
     del grad_up2_conv_double_conv_0, up2, _
-    # grad of x = self.up(x)
+    # grad of up2: x = self.up(x)
     grad_up1_conv_double_conv_5, grad_up2_up_weight, grad_up2_up_bias = (
         aten.convolution_backward(
             aten.slice.Tensor(grad_up2, 1, 32, 64),
             up1_conv_double_conv_5,
-            weights.up2_up_weight,
+            w["up2.up.weight"],
             [32],
             [2, 2],
             [0, 0],
@@ -851,41 +934,65 @@ def pool_up3_backward(taken, x, weights):
             [True, True, True],
         )
     )  # f32[8, 64, 32, 32], f32[64, 32, 2, 2], f32[32]
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_8 = aten.threshold_backward.grad_input(
+    return (
+        grad_up2,
+        grad_up1_conv_double_conv_5,
+        {
+            "up2.up.weight": grad_up2_up_weight,
+            "up2.up.bias": grad_up2_up_bias,
+            "up2.conv.double_conv.0.weight": grad_up2_conv_double_conv_0_weight,
+            "up2.conv.double_conv.1.weight": grad_up2_conv_double_conv_1_weight,
+            "up2.conv.double_conv.1.bias": grad_up2_conv_double_conv_1_bias,
+        },
+    )
+
+
+def pool_up3_up1_part2_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of up1_part2 in pool_up3."""
+    (
+        up1_conv_double_conv_2,
+        up1_conv_double_conv_3,
+        up1_conv_double_conv_4_batch_norm_mean,
+        up1_conv_double_conv_4_batch_norm_rstd,
+    ) = drain(kept)
+    grad_up1_conv_double_conv_5, up1_conv_double_conv_5 = drain(taken)
+    # grad of up1.conv: return self.double_conv(x)
+    grad_up1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_up1_conv_double_conv_5,
         up1_conv_double_conv_5,
         0,
         grad_input=grad_up1_conv_double_conv_5,
-    )  # f32[8, 64, 32, 32], in place of grad_up1_conv_double_conv_5
+    )  # f32[8, 64, 32, 32]
     del grad_up1_conv_double_conv_5, up1_conv_double_conv_5
     (
         grad_up1_conv_double_conv_3,
         grad_up1_conv_double_conv_4_weight,
         grad_up1_conv_double_conv_4_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_8,
+        grad_up1_conv_double_conv_4_batch_norm,
         up1_conv_double_conv_3,
-        weights.up1_conv_double_conv_4_weight,
+        w["up1.conv.double_conv.4.weight"],
         None,
         None,
-        native_batch_norm_mean_8,
-        native_batch_norm_rstd_8,
+        up1_conv_double_conv_4_batch_norm_mean,
+        up1_conv_double_conv_4_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
     del (
-        grad_native_batch_norm_8,
+        grad_up1_conv_double_conv_4_batch_norm,
         up1_conv_double_conv_3,
-        native_batch_norm_mean_8,
-        native_batch_norm_rstd_8,
+        up1_conv_double_conv_4_batch_norm_mean,
+        up1_conv_double_conv_4_batch_norm_rstd,
     )
     grad_up1_conv_double_conv_2, grad_up1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up1_conv_double_conv_3,
             up1_conv_double_conv_2,
-            weights.up1_conv_double_conv_3_weight,
+            w["up1.conv.double_conv.3.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -897,57 +1004,68 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
     del grad_up1_conv_double_conv_3, _
-    grad_native_batch_norm_7 = aten.threshold_backward.grad_input(
+    grad_up1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_up1_conv_double_conv_2,
         up1_conv_double_conv_2,
         0,
         grad_input=grad_up1_conv_double_conv_2,
-    )  # f32[8, 64, 32, 32], in place of grad_up1_conv_double_conv_2
-    del grad_up1_conv_double_conv_2, up1_conv_double_conv_2
+    )  # f32[8, 64, 32, 32]
+    return grad_up1_conv_double_conv_1_batch_norm, {
+        "up1.conv.double_conv.3.weight": grad_up1_conv_double_conv_3_weight,
+        "up1.conv.double_conv.4.weight": grad_up1_conv_double_conv_4_weight,
+        "up1.conv.double_conv.4.bias": grad_up1_conv_double_conv_4_bias,
+    }
+
+
+def pool_up3_up1_part1_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    down3_conv_double_conv_5: Tensor,
+    down2_conv_double_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of up1_part1 in pool_up3."""
+    (
+        up1_conv_double_conv_0,
+        up1_conv_double_conv_1_batch_norm_mean,
+        up1_conv_double_conv_1_batch_norm_rstd,
+    ) = drain(kept)
+    grad_up1_conv_double_conv_1_batch_norm = taken.pop()
+    # grad of up1.conv: return self.double_conv(x)
     (
         grad_up1_conv_double_conv_0,
         grad_up1_conv_double_conv_1_weight,
         grad_up1_conv_double_conv_1_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_7,
+        grad_up1_conv_double_conv_1_batch_norm,
         up1_conv_double_conv_0,
-        weights.up1_conv_double_conv_1_weight,
+        w["up1.conv.double_conv.1.weight"],
         None,
         None,
-        native_batch_norm_mean_7,
-        native_batch_norm_rstd_7,
+        up1_conv_double_conv_1_batch_norm_mean,
+        up1_conv_double_conv_1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
     del (
-        grad_native_batch_norm_7,
+        grad_up1_conv_double_conv_1_batch_norm,
         up1_conv_double_conv_0,
-        native_batch_norm_mean_7,
-        native_batch_norm_rstd_7,
+        up1_conv_double_conv_1_batch_norm_mean,
+        up1_conv_double_conv_1_batch_norm_rstd,
     )
-    # x = self.up(x)
-    x_2 = aten.convolution(
-        down3_conv_double_conv_5,
-        weights.up1_up_weight,
-        weights.up1_up_bias,
-        [2, 2],
-        [0, 0],
-        [1, 1],
-        True,
-        [0, 0],
-        1,
-    )  # f32[8, 64, 32, 32], recompute
-    # return self.conv(torch.cat([skip, x], dim=1))
-    up1 = torch.cat(
-        [down2_conv_double_conv_5, x_2], 1
-    )  # f32[8, 128, 32, 32], recompute
-    del x_2
-    # grad of return self.double_conv(x)
+    # recompute up1: x = self.up(x)
+    up1_up = F.conv_transpose2d(
+        down3_conv_double_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
+    )  # f32[8, 64, 32, 32]
+    # recompute up1: return self.conv(torch.cat([skip, x], dim=1))
+    up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
+    del up1_up
+    # grad of up1.conv: return self.double_conv(x)
     grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up1_conv_double_conv_0,
         up1,
-        weights.up1_conv_double_conv_0_weight,
+        w["up1.conv.double_conv.0.weight"],
         [0],
         [1, 1],
         [1, 1],
@@ -958,12 +1076,12 @@ def pool_up3_backward(taken, x, weights):
         [True, True, False],
     )  # f32[8, 128, 32, 32], f32[64, 128, 3, 3]
     del grad_up1_conv_double_conv_0, up1, _
-    # grad of x = self.up(x)
+    # grad of up1: x = self.up(x)
     grad_down3_conv_double_conv_5, grad_up1_up_weight, grad_up1_up_bias = (
         aten.convolution_backward(
             aten.slice.Tensor(grad_up1, 1, 64, 128),
             down3_conv_double_conv_5,
-            weights.up1_up_weight,
+            w["up1.up.weight"],
             [64],
             [2, 2],
             [0, 0],
@@ -974,59 +1092,90 @@ def pool_up3_backward(taken, x, weights):
             [True, True, True],
         )
     )  # f32[8, 128, 16, 16], f32[128, 64, 2, 2], f32[64]
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_6 = aten.threshold_backward.grad_input(
+    return (
+        grad_up1,
+        grad_down3_conv_double_conv_5,
+        {
+            "up1.up.weight": grad_up1_up_weight,
+            "up1.up.bias": grad_up1_up_bias,
+            "up1.conv.double_conv.0.weight": grad_up1_conv_double_conv_0_weight,
+            "up1.conv.double_conv.1.weight": grad_up1_conv_double_conv_1_weight,
+            "up1.conv.double_conv.1.bias": grad_up1_conv_double_conv_1_bias,
+        },
+    )
+
+
+def pool_up3_down3_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    down2_conv_double_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of down3 in pool_up3."""
+    (
+        down3_pool,
+        down3_pool_indices,
+        down3_conv_double_conv_0,
+        down3_conv_double_conv_3,
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
+    ) = drain(kept)
+    grad_down3_conv_double_conv_5, down3_conv_double_conv_5, grad_up1 = drain(taken)
+    # grad of down3.conv: return self.double_conv(x)
+    grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_5,
         down3_conv_double_conv_5,
         0,
         grad_input=grad_down3_conv_double_conv_5,
-    )  # f32[8, 128, 16, 16], in place of grad_down3_conv_double_conv_5
+    )  # f32[8, 128, 16, 16]
     del grad_down3_conv_double_conv_5, down3_conv_double_conv_5
     (
         grad_down3_conv_double_conv_3,
         grad_down3_conv_double_conv_4_weight,
         grad_down3_conv_double_conv_4_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_6,
+        grad_down3_conv_double_conv_4_batch_norm,
         down3_conv_double_conv_3,
-        weights.down3_conv_double_conv_4_weight,
+        w["down3.conv.double_conv.4.weight"],
         None,
         None,
-        native_batch_norm_mean_6,
-        native_batch_norm_rstd_6,
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
     del (
-        grad_native_batch_norm_6,
+        grad_down3_conv_double_conv_4_batch_norm,
         down3_conv_double_conv_3,
-        native_batch_norm_mean_6,
-        native_batch_norm_rstd_6,
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
     )
-    # return self.double_conv(x)
-    native_batch_norm_5, native_batch_norm_mean_5, native_batch_norm_rstd_5 = (
-        aten.native_batch_norm(
-            down3_conv_double_conv_0,
-            weights.down3_conv_double_conv_1_weight,
-            weights.down3_conv_double_conv_1_bias,
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 128, 16, 16], f32[128], f32[128], recompute
+    # recompute down3.conv: return self.double_conv(x)
+    (
+        down3_conv_double_conv_1_batch_norm,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        down3_conv_double_conv_0,
+        w["down3.conv.double_conv.1.weight"],
+        w["down3.conv.double_conv.1.bias"],
+        None,
+        None,
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 128, 16, 16], f32[128], f32[128]
     down3_conv_double_conv_2 = (
-        native_batch_norm_5.relu_()
-    )  # f32[8, 128, 16, 16], recompute, in place of native_batch_norm_5
-    del native_batch_norm_5
-    # grad of return self.double_conv(x)
+        down3_conv_double_conv_1_batch_norm.relu_()
+    )  # f32[8, 128, 16, 16]
+    del down3_conv_double_conv_1_batch_norm
+    # grad of down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_3,
             down3_conv_double_conv_2,
-            weights.down3_conv_double_conv_3_weight,
+            w["down3.conv.double_conv.3.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -1038,40 +1187,40 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 128, 16, 16], f32[128, 128, 3, 3]
     del grad_down3_conv_double_conv_3, _
-    grad_native_batch_norm_5 = aten.threshold_backward.grad_input(
+    grad_down3_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_2,
         down3_conv_double_conv_2,
         0,
         grad_input=grad_down3_conv_double_conv_2,
-    )  # f32[8, 128, 16, 16], in place of grad_down3_conv_double_conv_2
+    )  # f32[8, 128, 16, 16]
     del grad_down3_conv_double_conv_2, down3_conv_double_conv_2
     (
         grad_down3_conv_double_conv_0,
         grad_down3_conv_double_conv_1_weight,
         grad_down3_conv_double_conv_1_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_5,
+        grad_down3_conv_double_conv_1_batch_norm,
         down3_conv_double_conv_0,
-        weights.down3_conv_double_conv_1_weight,
+        w["down3.conv.double_conv.1.weight"],
         None,
         None,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
     del (
-        grad_native_batch_norm_5,
+        grad_down3_conv_double_conv_1_batch_norm,
         down3_conv_double_conv_0,
-        native_batch_norm_mean_5,
-        native_batch_norm_rstd_5,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
     )
     grad_down3_pool, grad_down3_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_0,
             down3_pool,
-            weights.down3_conv_double_conv_0_weight,
+            w["down3.conv.double_conv.0.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -1083,8 +1232,8 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 64, 16, 16], f32[128, 64, 3, 3]
     del grad_down3_conv_double_conv_0, down3_pool, _
-    # grad of return self.conv(self.pool(x))
-    grad_down2_conv_double_conv_5 = aten.max_pool2d_with_indices_backward(
+    # grad of down3: return self.conv(self.pool(x))
+    grad_down2_conv_double_conv_5_down3_pool = aten.max_pool2d_with_indices_backward(
         grad_down3_pool,
         down2_conv_double_conv_5,
         [2, 2],
@@ -1095,45 +1244,74 @@ def pool_up3_backward(taken, x, weights):
         down3_pool_indices,
     )  # f32[8, 64, 32, 32]
     del grad_down3_pool, down3_pool_indices
-    grad_down2_conv_double_conv_5_2 = grad_down2_conv_double_conv_5.add_(
+    # grad of return self.conv(self.pool(x))
+    grad_down2_conv_double_conv_5 = grad_down2_conv_double_conv_5_down3_pool.add_(
         aten.slice.Tensor(grad_up1, 1, 0, 64)
-    )  # f32[8, 64, 32, 32], in place of grad_down2_conv_double_conv_5
-    del grad_up1, grad_down2_conv_double_conv_5
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_4 = aten.threshold_backward.grad_input(
-        grad_down2_conv_double_conv_5_2,
+    )  # f32[8, 64, 32, 32]
+    return grad_down2_conv_double_conv_5, {
+        "down3.conv.double_conv.0.weight": grad_down3_conv_double_conv_0_weight,
+        "down3.conv.double_conv.1.weight": grad_down3_conv_double_conv_1_weight,
+        "down3.conv.double_conv.1.bias": grad_down3_conv_double_conv_1_bias,
+        "down3.conv.double_conv.3.weight": grad_down3_conv_double_conv_3_weight,
+        "down3.conv.double_conv.4.weight": grad_down3_conv_double_conv_4_weight,
+        "down3.conv.double_conv.4.bias": grad_down3_conv_double_conv_4_bias,
+    }
+
+
+def pool_up3_down2_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    down1_conv_double_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of down2 in pool_up3."""
+    (
+        down2_pool,
+        down2_pool_indices,
+        down2_conv_double_conv_0,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+        down2_conv_double_conv_2,
+        down2_conv_double_conv_3,
+        down2_conv_double_conv_4_batch_norm_mean,
+        down2_conv_double_conv_4_batch_norm_rstd,
+    ) = drain(kept)
+    grad_down2_conv_double_conv_5, down2_conv_double_conv_5, grad_up2 = drain(taken)
+    # grad of down2.conv: return self.double_conv(x)
+    grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
+        grad_down2_conv_double_conv_5,
         down2_conv_double_conv_5,
         0,
-        grad_input=grad_down2_conv_double_conv_5_2,
-    )  # f32[8, 64, 32, 32], in place of grad_down2_conv_double_conv_5_2
-    del grad_down2_conv_double_conv_5_2, down2_conv_double_conv_5
+        grad_input=grad_down2_conv_double_conv_5,
+    )  # f32[8, 64, 32, 32]
+    del grad_down2_conv_double_conv_5, down2_conv_double_conv_5
     (
         grad_down2_conv_double_conv_3,
         grad_down2_conv_double_conv_4_weight,
         grad_down2_conv_double_conv_4_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_4,
+        grad_down2_conv_double_conv_4_batch_norm,
         down2_conv_double_conv_3,
-        weights.down2_conv_double_conv_4_weight,
+        w["down2.conv.double_conv.4.weight"],
         None,
         None,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
+        down2_conv_double_conv_4_batch_norm_mean,
+        down2_conv_double_conv_4_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
     del (
-        grad_native_batch_norm_4,
+        grad_down2_conv_double_conv_4_batch_norm,
         down2_conv_double_conv_3,
-        native_batch_norm_mean_4,
-        native_batch_norm_rstd_4,
+        down2_conv_double_conv_4_batch_norm_mean,
+        down2_conv_double_conv_4_batch_norm_rstd,
     )
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_3,
             down2_conv_double_conv_2,
-            weights.down2_conv_double_conv_3_weight,
+            w["down2.conv.double_conv.3.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -1145,40 +1323,40 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
     del grad_down2_conv_double_conv_3, _
-    grad_native_batch_norm_3 = aten.threshold_backward.grad_input(
+    grad_down2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_2,
         down2_conv_double_conv_2,
         0,
         grad_input=grad_down2_conv_double_conv_2,
-    )  # f32[8, 64, 32, 32], in place of grad_down2_conv_double_conv_2
+    )  # f32[8, 64, 32, 32]
     del grad_down2_conv_double_conv_2, down2_conv_double_conv_2
     (
         grad_down2_conv_double_conv_0,
         grad_down2_conv_double_conv_1_weight,
         grad_down2_conv_double_conv_1_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_3,
+        grad_down2_conv_double_conv_1_batch_norm,
         down2_conv_double_conv_0,
-        weights.down2_conv_double_conv_1_weight,
+        w["down2.conv.double_conv.1.weight"],
         None,
         None,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
     del (
-        grad_native_batch_norm_3,
+        grad_down2_conv_double_conv_1_batch_norm,
         down2_conv_double_conv_0,
-        native_batch_norm_mean_3,
-        native_batch_norm_rstd_3,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
     )
     grad_down2_pool, grad_down2_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_0,
             down2_pool,
-            weights.down2_conv_double_conv_0_weight,
+            w["down2.conv.double_conv.0.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -1190,8 +1368,8 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 32, 32, 32], f32[64, 32, 3, 3]
     del grad_down2_conv_double_conv_0, down2_pool, _
-    # grad of return self.conv(self.pool(x))
-    grad_down1_conv_double_conv_5 = aten.max_pool2d_with_indices_backward(
+    # grad of down2: return self.conv(self.pool(x))
+    grad_down1_conv_double_conv_5_down2_pool = aten.max_pool2d_with_indices_backward(
         grad_down2_pool,
         down1_conv_double_conv_5,
         [2, 2],
@@ -1202,45 +1380,70 @@ def pool_up3_backward(taken, x, weights):
         down2_pool_indices,
     )  # f32[8, 32, 64, 64]
     del grad_down2_pool, down2_pool_indices
-    grad_down1_conv_double_conv_5_2 = grad_down1_conv_double_conv_5.add_(
+    # grad of return self.conv(self.pool(x))
+    grad_down1_conv_double_conv_5 = grad_down1_conv_double_conv_5_down2_pool.add_(
         aten.slice.Tensor(grad_up2, 1, 0, 32)
-    )  # f32[8, 32, 64, 64], in place of grad_down1_conv_double_conv_5
-    del grad_up2, grad_down1_conv_double_conv_5
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
-        grad_down1_conv_double_conv_5_2,
+    )  # f32[8, 32, 64, 64]
+    return grad_down1_conv_double_conv_5, {
+        "down2.conv.double_conv.0.weight": grad_down2_conv_double_conv_0_weight,
+        "down2.conv.double_conv.1.weight": grad_down2_conv_double_conv_1_weight,
+        "down2.conv.double_conv.1.bias": grad_down2_conv_double_conv_1_bias,
+        "down2.conv.double_conv.3.weight": grad_down2_conv_double_conv_3_weight,
+        "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
+        "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
+    }
+
+
+def pool_up3_down1_backward(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of down1 in pool_up3."""
+    (
+        down1_pool,
+        down1_pool_indices,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
+        down1_conv_double_conv_2,
+        down1_conv_double_conv_3,
+        down1_conv_double_conv_4_batch_norm_mean,
+        down1_conv_double_conv_4_batch_norm_rstd,
+    ) = drain(kept)
+    grad_down1_conv_double_conv_5, down1_conv_double_conv_5, grad_out = drain(taken)
+    # grad of down1.conv: return self.double_conv(x)
+    grad_down1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
+        grad_down1_conv_double_conv_5,
         down1_conv_double_conv_5,
         0,
-        grad_input=grad_down1_conv_double_conv_5_2,
-    )  # f32[8, 32, 64, 64], in place of grad_down1_conv_double_conv_5_2
-    del grad_down1_conv_double_conv_5_2, down1_conv_double_conv_5
+        grad_input=grad_down1_conv_double_conv_5,
+    )  # f32[8, 32, 64, 64]
+    del grad_down1_conv_double_conv_5, down1_conv_double_conv_5
     (
         grad_down1_conv_double_conv_3,
         grad_down1_conv_double_conv_4_weight,
         grad_down1_conv_double_conv_4_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm_2,
+        grad_down1_conv_double_conv_4_batch_norm,
         down1_conv_double_conv_3,
-        weights.down1_conv_double_conv_4_weight,
+        w["down1.conv.double_conv.4.weight"],
         None,
         None,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
+        down1_conv_double_conv_4_batch_norm_mean,
+        down1_conv_double_conv_4_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
     del (
-        grad_native_batch_norm_2,
+        grad_down1_conv_double_conv_4_batch_norm,
         down1_conv_double_conv_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
+        down1_conv_double_conv_4_batch_norm_mean,
+        down1_conv_double_conv_4_batch_norm_rstd,
     )
     grad_down1_conv_double_conv_2, grad_down1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down1_conv_double_conv_3,
             down1_conv_double_conv_2,
-            weights.down1_conv_double_conv_3_weight,
+            w["down1.conv.double_conv.3.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -1252,53 +1455,45 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
     del grad_down1_conv_double_conv_3, _
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
+    grad_down1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_2,
         down1_conv_double_conv_2,
         0,
         grad_input=grad_down1_conv_double_conv_2,
-    )  # f32[8, 32, 64, 64], in place of grad_down1_conv_double_conv_2
+    )  # f32[8, 32, 64, 64]
     del grad_down1_conv_double_conv_2, down1_conv_double_conv_2
-    # return self.double_conv(x)
-    down1_conv_double_conv_0 = aten.convolution(
-        down1_pool,
-        weights.down1_conv_double_conv_0_weight,
-        None,
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[8, 32, 64, 64], recompute
-    # grad of return self.double_conv(x)
+    # recompute down1.conv: return self.double_conv(x)
+    down1_conv_double_conv_0 = F.conv2d(
+        down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
+    )  # f32[8, 32, 64, 64]
+    # grad of down1.conv: return self.double_conv(x)
     (
         grad_down1_conv_double_conv_0,
         grad_down1_conv_double_conv_1_weight,
         grad_down1_conv_double_conv_1_bias,
     ) = aten.native_batch_norm_backward(
-        grad_native_batch_norm,
+        grad_down1_conv_double_conv_1_batch_norm,
         down1_conv_double_conv_0,
-        weights.down1_conv_double_conv_1_weight,
+        w["down1.conv.double_conv.1.weight"],
         None,
         None,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
         True,
         1e-05,
         [True, True, True],
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
     del (
-        grad_native_batch_norm,
+        grad_down1_conv_double_conv_1_batch_norm,
         down1_conv_double_conv_0,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
     )
     grad_down1_pool, grad_down1_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down1_conv_double_conv_0,
             down1_pool,
-            weights.down1_conv_double_conv_0_weight,
+            w["down1.conv.double_conv.0.weight"],
             [0],
             [1, 1],
             [1, 1],
@@ -1310,257 +1505,61 @@ def pool_up3_backward(taken, x, weights):
         )
     )  # f32[8, 16, 64, 64], f32[32, 16, 3, 3]
     del grad_down1_conv_double_conv_0, down1_pool, _
-    # grad of return self.conv(self.pool(x))
-    grad_x_2 = aten.max_pool2d_with_indices_backward(
+    # grad of down1: return self.conv(self.pool(x))
+    grad_x_down1_pool = aten.max_pool2d_with_indices_backward(
         grad_down1_pool, x, [2, 2], [2, 2], [0, 0], [1, 1], False, down1_pool_indices
     )  # f32[8, 16, 128, 128]
     del grad_down1_pool, down1_pool_indices
-    grad_x = grad_x_2.add_(
+    # grad of return self.conv(self.pool(x))
+    grad_x = grad_x_down1_pool.add_(
         aten.slice.Tensor(grad_out, 1, 0, 16)
-    )  # f32[8, 16, 128, 128], in place of grad_x_2
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_down1_conv_double_conv_0_weight,
-        grad_down1_conv_double_conv_1_weight,
-        grad_down1_conv_double_conv_1_bias,
-        grad_down1_conv_double_conv_3_weight,
-        grad_down1_conv_double_conv_4_weight,
-        grad_down1_conv_double_conv_4_bias,
-        grad_down2_conv_double_conv_0_weight,
-        grad_down2_conv_double_conv_1_weight,
-        grad_down2_conv_double_conv_1_bias,
-        grad_down2_conv_double_conv_3_weight,
-        grad_down2_conv_double_conv_4_weight,
-        grad_down2_conv_double_conv_4_bias,
-        grad_down3_conv_double_conv_0_weight,
-        grad_down3_conv_double_conv_1_weight,
-        grad_down3_conv_double_conv_1_bias,
-        grad_down3_conv_double_conv_3_weight,
-        grad_down3_conv_double_conv_4_weight,
-        grad_down3_conv_double_conv_4_bias,
-        grad_up1_up_weight,
-        grad_up1_up_bias,
-        grad_up1_conv_double_conv_0_weight,
-        grad_up1_conv_double_conv_1_weight,
-        grad_up1_conv_double_conv_1_bias,
-        grad_up1_conv_double_conv_3_weight,
-        grad_up1_conv_double_conv_4_weight,
-        grad_up1_conv_double_conv_4_bias,
-        grad_up2_up_weight,
-        grad_up2_up_bias,
-        grad_up2_conv_double_conv_0_weight,
-        grad_up2_conv_double_conv_1_weight,
-        grad_up2_conv_double_conv_1_bias,
-        grad_up2_conv_double_conv_3_weight,
-        grad_up2_conv_double_conv_4_weight,
-        grad_up2_conv_double_conv_4_bias,
-        grad_up3_up_1_weight,
-        grad_up3_up_1_bias,
-    )
-
-
-# ---- block: up3.conv.double_conv ----
-
-
-def double_conv_forward_2(taken, weights, buffers):
-    """Forward of up3.conv.double_conv."""
-    (x,) = taken
-    taken.clear()
-    # return self.double_conv(x)
-    layer_0 = aten.convolution(
-        x, weights.layer_0_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
     )  # f32[8, 16, 128, 128]
-    del x
-    buffers.layer_1_num_batches_tracked.add_(1)
-    native_batch_norm, native_batch_norm_mean, native_batch_norm_rstd = (
-        aten.native_batch_norm(
-            layer_0,
-            weights.layer_1_weight,
-            weights.layer_1_bias,
-            buffers.layer_1_running_mean,
-            buffers.layer_1_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    layer_2 = (
-        native_batch_norm.relu_()
-    )  # f32[8, 16, 128, 128], in place of native_batch_norm
-    del native_batch_norm
-    layer_3 = aten.convolution(
-        layer_2, weights.layer_3_weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-    )  # f32[8, 16, 128, 128]
-    buffers.layer_4_num_batches_tracked.add_(1)
-    native_batch_norm_2, native_batch_norm_mean_2, native_batch_norm_rstd_2 = (
-        aten.native_batch_norm(
-            layer_3,
-            weights.layer_4_weight,
-            weights.layer_4_bias,
-            buffers.layer_4_running_mean,
-            buffers.layer_4_running_var,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    out = (
-        native_batch_norm_2.relu_()
-    )  # f32[8, 16, 128, 128], in place of native_batch_norm_2
-    del native_batch_norm_2
-    return (
-        layer_0,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        layer_2,
-        layer_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        out,
-    )
+    return grad_x, {
+        "down1.conv.double_conv.0.weight": grad_down1_conv_double_conv_0_weight,
+        "down1.conv.double_conv.1.weight": grad_down1_conv_double_conv_1_weight,
+        "down1.conv.double_conv.1.bias": grad_down1_conv_double_conv_1_bias,
+        "down1.conv.double_conv.3.weight": grad_down1_conv_double_conv_3_weight,
+        "down1.conv.double_conv.4.weight": grad_down1_conv_double_conv_4_weight,
+        "down1.conv.double_conv.4.bias": grad_down1_conv_double_conv_4_bias,
+    }
 
 
-def double_conv_backward_2(taken, weights):
-    """Gradients of up3.conv.double_conv."""
-    (
-        grad_out,
-        out,
-        layer_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-        layer_2,
-        layer_0,
-        native_batch_norm_mean,
-        native_batch_norm_rstd,
-        x,
-    ) = taken
-    taken.clear()
-    # grad of return self.double_conv(x)
-    grad_native_batch_norm_2 = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[8, 16, 128, 128], in place of grad_out
-    del grad_out, out
-    grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
-        aten.native_batch_norm_backward(
-            grad_native_batch_norm_2,
-            layer_3,
-            weights.layer_4_weight,
-            None,
-            None,
-            native_batch_norm_mean_2,
-            native_batch_norm_rstd_2,
-            True,
-            1e-05,
-            [True, True, True],
-        )
-    )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del (
-        grad_native_batch_norm_2,
-        layer_3,
-        native_batch_norm_mean_2,
-        native_batch_norm_rstd_2,
-    )
-    grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
-        grad_layer_3,
-        layer_2,
-        weights.layer_3_weight,
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
-    )  # f32[8, 16, 128, 128], f32[16, 16, 3, 3]
-    del grad_layer_3, _
-    grad_native_batch_norm = aten.threshold_backward.grad_input(
-        grad_layer_2, layer_2, 0, grad_input=grad_layer_2
-    )  # f32[8, 16, 128, 128], in place of grad_layer_2
-    del grad_layer_2, layer_2
-    grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
-        aten.native_batch_norm_backward(
-            grad_native_batch_norm,
-            layer_0,
-            weights.layer_1_weight,
-            None,
-            None,
-            native_batch_norm_mean,
-            native_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
-        )
-    )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del grad_native_batch_norm, layer_0, native_batch_norm_mean, native_batch_norm_rstd
-    grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
-        grad_layer_0,
-        x,
-        weights.layer_0_weight,
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
-    )  # f32[8, 32, 128, 128], f32[16, 32, 3, 3]
-    del grad_layer_0, x, _
-    return (
-        grad_x,
-        grad_layer_0_weight,
-        grad_layer_1_weight,
-        grad_layer_1_bias,
-        grad_layer_3_weight,
-        grad_layer_4_weight,
-        grad_layer_4_bias,
-    )
+# ---- outc: outc ----
 
 
-# ---- block: outc ----
-
-
-def outc_forward(x, mask, weights):
+def outc_forward(x: Tensor, mask: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of outc."""
     # logits = self.outc(x)
-    logits = aten.convolution(
-        x, weights.weight, weights.bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1
-    )  # f32[8, 4, 128, 128]
+    logits = F.conv2d(x, w["weight"], w["bias"])  # f32[8, 4, 128, 128]
     # return F.cross_entropy(logits, mask)
-    log_softmax = aten._log_softmax(logits, 1, False)  # f32[8, 4, 128, 128]
+    log_softmax = torch.log_softmax(logits, 1)  # f32[8, 4, 128, 128]
     del logits
-    nll_loss2d_forward, nll_loss2d_forward_weight = aten.nll_loss2d_forward(
+    nll_loss2d, nll_loss2d_weight = aten.nll_loss2d_forward(
         log_softmax, mask, None, 1, -100
     )  # f32[], f32[]
-    return log_softmax, nll_loss2d_forward_weight, nll_loss2d_forward
+    return nll_loss2d, [log_softmax, nll_loss2d_weight]
 
 
-def outc_backward(taken, grad_nll_loss2d_forward, x, mask, weights):
-    """Gradients of outc."""
-    log_softmax, nll_loss2d_forward_weight = taken
-    taken.clear()
+def outc_backward(
+    kept: list[Tensor], grad_nll_loss2d: Tensor, x: Tensor, mask: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of outc."""
+    log_softmax, nll_loss2d_weight = drain(kept)
     # grad of return F.cross_entropy(logits, mask)
     grad_log_softmax = aten.nll_loss2d_backward(
-        grad_nll_loss2d_forward,
-        log_softmax,
-        mask,
-        None,
-        1,
-        -100,
-        nll_loss2d_forward_weight,
+        grad_nll_loss2d, log_softmax, mask, None, 1, -100, nll_loss2d_weight
     )  # f32[8, 4, 128, 128]
-    del nll_loss2d_forward_weight
+    del nll_loss2d_weight
     grad_logits = aten._log_softmax_backward_data(
         grad_log_softmax, log_softmax, 1, torch.float32
     )  # f32[8, 4, 128, 128]
     del grad_log_softmax, log_softmax
     # grad of logits = self.outc(x)
+    # --- peak of the step, in outc ---
     grad_x, grad_weight, grad_bias = aten.convolution_backward(
         grad_logits,
         x,
-        weights.weight,
+        w["weight"],
         [4],
         [1, 1],
         [0, 0],
@@ -1570,8 +1569,7 @@ def outc_backward(taken, grad_nll_loss2d_forward, x, mask, weights):
         1,
         [True, True, True],
     )  # f32[8, 16, 128, 128], f32[4, 16, 1, 1], f32[4]
-    del grad_logits
-    return grad_x, grad_weight, grad_bias
+    return grad_x, {"weight": grad_weight, "bias": grad_bias}
 
 
 # ---- the step: one autograd.Function per block ----
@@ -1580,653 +1578,448 @@ def outc_backward(taken, grad_nll_loss2d_forward, x, mask, weights):
 class Live:
     """Values that wait between the functions of one training step, by name and number of block."""
 
-    def __init__(self):
-        self.values = {}
-        self.versions = {}
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """`inputs` are the caller's and must stay as they are until backward."""
+        self.values: dict[Any, Any] = dict(inputs)
+        self.versions = {
+            k: v._version for k, v in inputs.items() if not v.is_inference()
+        }
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.values[key] = value
 
-    def lend(self, key, value):
-        """Keep an input, which is the caller's and must stay as it is until backward."""
-        self.values[key] = value
-        self.versions[key] = None if value.is_inference() else value._version
-
-    def __getitem__(self, key):
-        if key not in self.values:
-            raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it keeps as it goes: "
-                "retain_graph=True needs the forward of model.py (eager_forward)"
-            )
-        version = self.versions.get(key)
-        if version is not None and self.values[key]._version != version:
+    def __getitem__(self, key: Any) -> Any:
+        value = self.values[key]
+        if key in self.versions and value._version != self.versions[key]:
             raise RuntimeError(
                 f"{key} was changed in place between forward and backward, which reads it again"
             )
-        return self.values[key]
-
-    def take(self, key):
-        """Hand out a value for the last time."""
-        value = self[key]
-        del self.values[key]
         return value
 
-
-class DoubleConvWeights(NamedTuple):
-    """What the functions of inc.double_conv read besides activations."""
-
-    layer_0_weight: torch.Tensor
-    layer_1_weight: torch.Tensor
-    layer_1_bias: torch.Tensor
-    layer_3_weight: torch.Tensor
-    layer_4_weight: torch.Tensor
-    layer_4_bias: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].weight,
-            module[1].weight,
-            module[1].bias,
-            module[3].weight,
-            module[4].weight,
-            module[4].bias,
-        )
+    def take(self, name: str, i: int) -> Tensor:
+        """Hand out a value for the last time."""
+        return self.values.pop((name, i))
 
 
-class DoubleConvBuffers(NamedTuple):
-    """What inc.double_conv updates in forward."""
+def drain(values: list[Tensor]) -> list[Tensor]:
+    """What is in a list, which lets go of it: from here on it lives as long as its names."""
+    found = values[:]
+    values.clear()
+    return found
 
-    layer_1_num_batches_tracked: torch.Tensor
-    layer_1_running_mean: torch.Tensor
-    layer_1_running_var: torch.Tensor
-    layer_4_num_batches_tracked: torch.Tensor
-    layer_4_running_mean: torch.Tensor
-    layer_4_running_var: torch.Tensor
+
+class RematStep(torch.autograd.Function):
+    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+
+    weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
+    buffers: tuple[str, ...] = ()  # what its forward updates
 
     @classmethod
-    def of(cls, module):
-        return cls(
-            module[1].num_batches_tracked,
-            module[1].running_mean,
-            module[1].running_var,
-            module[4].num_batches_tracked,
-            module[4].running_mean,
-            module[4].running_var,
-        )
+    def run(
+        cls, model: torch.nn.Module, path: str, token: Tensor, live: Live, i: int
+    ) -> Any:
+        """Block `i` of the step, with the tensors of the module at `path`."""
+        module = model.get_submodule(path)
 
+        def tensor(name: str) -> Tensor:
+            outer = name.startswith("/")
+            return attrgetter(name[1:])(model) if outer else attrgetter(name)(module)
 
-class PoolUp3Weights(NamedTuple):
-    """What the functions of down1.pool..up3 read besides activations."""
-
-    down1_conv_double_conv_0_weight: torch.Tensor
-    down1_conv_double_conv_1_weight: torch.Tensor
-    down1_conv_double_conv_1_bias: torch.Tensor
-    down1_conv_double_conv_3_weight: torch.Tensor
-    down1_conv_double_conv_4_weight: torch.Tensor
-    down1_conv_double_conv_4_bias: torch.Tensor
-    down2_conv_double_conv_0_weight: torch.Tensor
-    down2_conv_double_conv_1_weight: torch.Tensor
-    down2_conv_double_conv_1_bias: torch.Tensor
-    down2_conv_double_conv_3_weight: torch.Tensor
-    down2_conv_double_conv_4_weight: torch.Tensor
-    down2_conv_double_conv_4_bias: torch.Tensor
-    down3_conv_double_conv_0_weight: torch.Tensor
-    down3_conv_double_conv_1_weight: torch.Tensor
-    down3_conv_double_conv_1_bias: torch.Tensor
-    down3_conv_double_conv_3_weight: torch.Tensor
-    down3_conv_double_conv_4_weight: torch.Tensor
-    down3_conv_double_conv_4_bias: torch.Tensor
-    up1_up_weight: torch.Tensor
-    up1_up_bias: torch.Tensor
-    up1_conv_double_conv_0_weight: torch.Tensor
-    up1_conv_double_conv_1_weight: torch.Tensor
-    up1_conv_double_conv_1_bias: torch.Tensor
-    up1_conv_double_conv_3_weight: torch.Tensor
-    up1_conv_double_conv_4_weight: torch.Tensor
-    up1_conv_double_conv_4_bias: torch.Tensor
-    up2_up_weight: torch.Tensor
-    up2_up_bias: torch.Tensor
-    up2_conv_double_conv_0_weight: torch.Tensor
-    up2_conv_double_conv_1_weight: torch.Tensor
-    up2_conv_double_conv_1_bias: torch.Tensor
-    up2_conv_double_conv_3_weight: torch.Tensor
-    up2_conv_double_conv_4_weight: torch.Tensor
-    up2_conv_double_conv_4_bias: torch.Tensor
-    up3_up_1_weight: torch.Tensor
-    up3_up_1_bias: torch.Tensor
-
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.down1.conv.double_conv[0].weight,
-            model.down1.conv.double_conv[1].weight,
-            model.down1.conv.double_conv[1].bias,
-            model.down1.conv.double_conv[3].weight,
-            model.down1.conv.double_conv[4].weight,
-            model.down1.conv.double_conv[4].bias,
-            model.down2.conv.double_conv[0].weight,
-            model.down2.conv.double_conv[1].weight,
-            model.down2.conv.double_conv[1].bias,
-            model.down2.conv.double_conv[3].weight,
-            model.down2.conv.double_conv[4].weight,
-            model.down2.conv.double_conv[4].bias,
-            model.down3.conv.double_conv[0].weight,
-            model.down3.conv.double_conv[1].weight,
-            model.down3.conv.double_conv[1].bias,
-            model.down3.conv.double_conv[3].weight,
-            model.down3.conv.double_conv[4].weight,
-            model.down3.conv.double_conv[4].bias,
-            model.up1.up.weight,
-            model.up1.up.bias,
-            model.up1.conv.double_conv[0].weight,
-            model.up1.conv.double_conv[1].weight,
-            model.up1.conv.double_conv[1].bias,
-            model.up1.conv.double_conv[3].weight,
-            model.up1.conv.double_conv[4].weight,
-            model.up1.conv.double_conv[4].bias,
-            model.up2.up.weight,
-            model.up2.up.bias,
-            model.up2.conv.double_conv[0].weight,
-            model.up2.conv.double_conv[1].weight,
-            model.up2.conv.double_conv[1].bias,
-            model.up2.conv.double_conv[3].weight,
-            model.up2.conv.double_conv[4].weight,
-            model.up2.conv.double_conv[4].bias,
-            model.up3.up[1].weight,
-            model.up3.up[1].bias,
-        )
-
-
-class PoolUp3Buffers(NamedTuple):
-    """What down1.pool..up3 updates in forward."""
-
-    down1_conv_double_conv_1_num_batches_tra: torch.Tensor
-    down1_conv_double_conv_1_running_mean: torch.Tensor
-    down1_conv_double_conv_1_running_var: torch.Tensor
-    down1_conv_double_conv_4_num_batches_tra: torch.Tensor
-    down1_conv_double_conv_4_running_mean: torch.Tensor
-    down1_conv_double_conv_4_running_var: torch.Tensor
-    down2_conv_double_conv_1_num_batches_tra: torch.Tensor
-    down2_conv_double_conv_1_running_mean: torch.Tensor
-    down2_conv_double_conv_1_running_var: torch.Tensor
-    down2_conv_double_conv_4_num_batches_tra: torch.Tensor
-    down2_conv_double_conv_4_running_mean: torch.Tensor
-    down2_conv_double_conv_4_running_var: torch.Tensor
-    down3_conv_double_conv_1_num_batches_tra: torch.Tensor
-    down3_conv_double_conv_1_running_mean: torch.Tensor
-    down3_conv_double_conv_1_running_var: torch.Tensor
-    down3_conv_double_conv_4_num_batches_tra: torch.Tensor
-    down3_conv_double_conv_4_running_mean: torch.Tensor
-    down3_conv_double_conv_4_running_var: torch.Tensor
-    up1_conv_double_conv_1_num_batches_track: torch.Tensor
-    up1_conv_double_conv_1_running_mean: torch.Tensor
-    up1_conv_double_conv_1_running_var: torch.Tensor
-    up1_conv_double_conv_4_num_batches_track: torch.Tensor
-    up1_conv_double_conv_4_running_mean: torch.Tensor
-    up1_conv_double_conv_4_running_var: torch.Tensor
-    up2_conv_double_conv_1_num_batches_track: torch.Tensor
-    up2_conv_double_conv_1_running_mean: torch.Tensor
-    up2_conv_double_conv_1_running_var: torch.Tensor
-    up2_conv_double_conv_4_num_batches_track: torch.Tensor
-    up2_conv_double_conv_4_running_mean: torch.Tensor
-    up2_conv_double_conv_4_running_var: torch.Tensor
-
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.down1.conv.double_conv[1].num_batches_tracked,
-            model.down1.conv.double_conv[1].running_mean,
-            model.down1.conv.double_conv[1].running_var,
-            model.down1.conv.double_conv[4].num_batches_tracked,
-            model.down1.conv.double_conv[4].running_mean,
-            model.down1.conv.double_conv[4].running_var,
-            model.down2.conv.double_conv[1].num_batches_tracked,
-            model.down2.conv.double_conv[1].running_mean,
-            model.down2.conv.double_conv[1].running_var,
-            model.down2.conv.double_conv[4].num_batches_tracked,
-            model.down2.conv.double_conv[4].running_mean,
-            model.down2.conv.double_conv[4].running_var,
-            model.down3.conv.double_conv[1].num_batches_tracked,
-            model.down3.conv.double_conv[1].running_mean,
-            model.down3.conv.double_conv[1].running_var,
-            model.down3.conv.double_conv[4].num_batches_tracked,
-            model.down3.conv.double_conv[4].running_mean,
-            model.down3.conv.double_conv[4].running_var,
-            model.up1.conv.double_conv[1].num_batches_tracked,
-            model.up1.conv.double_conv[1].running_mean,
-            model.up1.conv.double_conv[1].running_var,
-            model.up1.conv.double_conv[4].num_batches_tracked,
-            model.up1.conv.double_conv[4].running_mean,
-            model.up1.conv.double_conv[4].running_var,
-            model.up2.conv.double_conv[1].num_batches_tracked,
-            model.up2.conv.double_conv[1].running_mean,
-            model.up2.conv.double_conv[1].running_var,
-            model.up2.conv.double_conv[4].num_batches_tracked,
-            model.up2.conv.double_conv[4].running_mean,
-            model.up2.conv.double_conv[4].running_var,
-        )
-
-
-class DoubleConvWeights_2(NamedTuple):
-    """What the functions of up3.conv.double_conv read besides activations."""
-
-    layer_0_weight: torch.Tensor
-    layer_1_weight: torch.Tensor
-    layer_1_bias: torch.Tensor
-    layer_3_weight: torch.Tensor
-    layer_4_weight: torch.Tensor
-    layer_4_bias: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].weight,
-            module[1].weight,
-            module[1].bias,
-            module[3].weight,
-            module[4].weight,
-            module[4].bias,
-        )
-
-
-class DoubleConvBuffers_2(NamedTuple):
-    """What up3.conv.double_conv updates in forward."""
-
-    layer_1_num_batches_tracked: torch.Tensor
-    layer_1_running_mean: torch.Tensor
-    layer_1_running_var: torch.Tensor
-    layer_4_num_batches_tracked: torch.Tensor
-    layer_4_running_mean: torch.Tensor
-    layer_4_running_var: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module[1].num_batches_tracked,
-            module[1].running_mean,
-            module[1].running_var,
-            module[4].num_batches_tracked,
-            module[4].running_mean,
-            module[4].running_var,
-        )
-
-
-class OutcWeights(NamedTuple):
-    """What the functions of outc read besides activations."""
-
-    weight: torch.Tensor
-    bias: torch.Tensor
-
-    @classmethod
-    def of(cls, module):
-        return cls(
-            module.weight,
-            module.bias,
-        )
-
-
-class DoubleConvStep(torch.autograd.Function):
-    """inc.double_conv."""
+        w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
+        w |= {name: tensor(name) for name in cls.weights if name != "*"}
+        buffers = {name: tensor(name) for name in cls.buffers}
+        more: list[Tensor] = []
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = DoubleConvWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["layer_2", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["x", i + 1],
-        ) = double_conv_forward(live["image"], weights, buffers)
+    def begin(
+        ctx: Any,
+        token: Tensor,
+        live: Live,
+        i: int,
+        names: tuple[str, ...],
+        buffers: Tensors,
+        *tensors: Tensor,
+    ) -> tuple[Tensors, Tensors]:
+        """Note what backward needs; weights and buffers by name."""
+        w = dict(zip(names, tensors))
+        ctx.save_for_backward(*w.values() or [token])
+        ctx.live, ctx.i, ctx.names = live, i, names
+        return w, buffers
+
+    @staticmethod
+    def resume(ctx: Any) -> tuple[Tensors, Live, int]:
+        """What `begin` noted.  Raises when backward has been here."""
+        w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
+        if live is None:
+            raise RuntimeError(
+                "backward ran a second time through a planned step, which frees what it "
+                "keeps as it goes: retain_graph=True needs the forward of "
+                "model.py (eager_forward)"
+            )
+        ctx.live = None
+        return w, live, ctx.i
+
+    @classmethod
+    def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
+        """Gradients in the order of what `run` passed on."""
+        keys = [*ctx.names]
+        return token, None, None, None, None, *map(grads.get, keys)
+
+
+class DoubleConvDoubleConvStep(RematStep):
+    """inc.double_conv.
+
+    Keeps: layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64 B, layer_2 8.0
+    MiB, layer_4_batch_norm_mean 64 B, layer_4_batch_norm_rstd 64 B.
+    Runs again: layer_3, layer_0.
+    """
+
+    buffers = (
+        "1.running_mean",
+        "1.running_var",
+        "1.num_batches_tracked",
+        "4.running_mean",
+        "4.running_var",
+        "4.num_batches_tracked",
+    )
+
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = DoubleConvDoubleConvStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = double_conv_forward(live["image"], w, buffers)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = DoubleConvWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            grad_layer_0_weight,
-            grad_layer_1_weight,
-            grad_layer_1_bias,
-            grad_layer_3_weight,
-            grad_layer_4_weight,
-            grad_layer_4_bias,
-        ) = double_conv_backward(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("layer_2", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
-                live.take(("native_batch_norm_mean", i)),
-                live.take(("native_batch_norm_rstd", i)),
-            ],
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = DoubleConvDoubleConvStep.resume(ctx)
+        grads = double_conv_backward(
+            ctx.kept,
+            [live.take("grad_x", i + 1), live.take("x", i + 1)],
             live["image"],
-            weights,
+            w,
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_layer_0_weight,
-            grad_layer_1_weight,
-            grad_layer_1_bias,
-            grad_layer_3_weight,
-            grad_layer_4_weight,
-            grad_layer_4_bias,
-        )
+        return DoubleConvDoubleConvStep.hand(ctx, token, grads)
 
 
-class PoolUp3Step(torch.autograd.Function):
-    """down1.pool..up3."""
+class PoolUp3Step(RematStep):
+    """down1.pool..up3.
+
+    Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB,
+    down1_conv_double_conv_1_batch_norm_mean 128 B,
+    down1_conv_double_conv_1_batch_norm_rstd 128 B, down1_conv_double_conv_2 4.0
+    MiB, down1_conv_double_conv_3 4.0 MiB, down1_conv_double_conv_4_batch_norm_mean
+    128 B, down1_conv_double_conv_4_batch_norm_rstd 128 B, down1_conv_double_conv_5
+    4.0 MiB, down2_pool 1.0 MiB, down2_pool_indices 2.0 MiB,
+    down2_conv_double_conv_0 2.0 MiB, down2_conv_double_conv_1_batch_norm_mean 256
+    B, down2_conv_double_conv_1_batch_norm_rstd 256 B, down2_conv_double_conv_2 2.0
+    MiB, down2_conv_double_conv_3 2.0 MiB, down2_conv_double_conv_4_batch_norm_mean
+    256 B, down2_conv_double_conv_4_batch_norm_rstd 256 B, down2_conv_double_conv_5
+    2.0 MiB, down3_pool 512.0 KiB, down3_pool_indices 1.0 MiB,
+    down3_conv_double_conv_0 1.0 MiB, down3_conv_double_conv_3 1.0 MiB,
+    down3_conv_double_conv_4_batch_norm_mean 512 B,
+    down3_conv_double_conv_4_batch_norm_rstd 512 B, down3_conv_double_conv_5 1.0
+    MiB, up1_conv_double_conv_0 2.0 MiB, up1_conv_double_conv_1_batch_norm_mean 256
+    B, up1_conv_double_conv_1_batch_norm_rstd 256 B, up1_conv_double_conv_2 2.0 MiB,
+    up1_conv_double_conv_3 2.0 MiB, up1_conv_double_conv_4_batch_norm_mean 256 B,
+    up1_conv_double_conv_4_batch_norm_rstd 256 B, up1_conv_double_conv_5 2.0 MiB,
+    up2_conv_double_conv_0 4.0 MiB, up2_conv_double_conv_1_batch_norm_mean 128 B,
+    up2_conv_double_conv_1_batch_norm_rstd 128 B, up2_conv_double_conv_2 4.0 MiB,
+    up2_conv_double_conv_3 4.0 MiB, up2_conv_double_conv_4_batch_norm_mean 128 B,
+    up2_conv_double_conv_4_batch_norm_rstd 128 B, up2_conv_double_conv_5 4.0 MiB,
+    up3_up_0 16.0 MiB, up3_up_1 8.0 MiB.
+    Runs again: up2_up, up2, up1_up, up1, down3_conv_double_conv_1_batch_norm,
+    down3_conv_double_conv_2, down1_conv_double_conv_0.
+    """
+
+    weights = (
+        "down1.conv.double_conv.0.weight",
+        "down1.conv.double_conv.1.weight",
+        "down1.conv.double_conv.1.bias",
+        "down1.conv.double_conv.3.weight",
+        "down1.conv.double_conv.4.weight",
+        "down1.conv.double_conv.4.bias",
+        "down2.conv.double_conv.0.weight",
+        "down2.conv.double_conv.1.weight",
+        "down2.conv.double_conv.1.bias",
+        "down2.conv.double_conv.3.weight",
+        "down2.conv.double_conv.4.weight",
+        "down2.conv.double_conv.4.bias",
+        "down3.conv.double_conv.0.weight",
+        "down3.conv.double_conv.1.weight",
+        "down3.conv.double_conv.1.bias",
+        "down3.conv.double_conv.3.weight",
+        "down3.conv.double_conv.4.weight",
+        "down3.conv.double_conv.4.bias",
+        "up1.up.weight",
+        "up1.up.bias",
+        "up1.conv.double_conv.0.weight",
+        "up1.conv.double_conv.1.weight",
+        "up1.conv.double_conv.1.bias",
+        "up1.conv.double_conv.3.weight",
+        "up1.conv.double_conv.4.weight",
+        "up1.conv.double_conv.4.bias",
+        "up2.up.weight",
+        "up2.up.bias",
+        "up2.conv.double_conv.0.weight",
+        "up2.conv.double_conv.1.weight",
+        "up2.conv.double_conv.1.bias",
+        "up2.conv.double_conv.3.weight",
+        "up2.conv.double_conv.4.weight",
+        "up2.conv.double_conv.4.bias",
+        "up3.up.1.weight",
+        "up3.up.1.bias",
+    )
+    buffers = (
+        "down1.conv.double_conv.1.running_mean",
+        "down1.conv.double_conv.1.running_var",
+        "down1.conv.double_conv.1.num_batches_tracked",
+        "down1.conv.double_conv.4.running_mean",
+        "down1.conv.double_conv.4.running_var",
+        "down1.conv.double_conv.4.num_batches_tracked",
+        "down2.conv.double_conv.1.running_mean",
+        "down2.conv.double_conv.1.running_var",
+        "down2.conv.double_conv.1.num_batches_tracked",
+        "down2.conv.double_conv.4.running_mean",
+        "down2.conv.double_conv.4.running_var",
+        "down2.conv.double_conv.4.num_batches_tracked",
+        "down3.conv.double_conv.1.running_mean",
+        "down3.conv.double_conv.1.running_var",
+        "down3.conv.double_conv.1.num_batches_tracked",
+        "down3.conv.double_conv.4.running_mean",
+        "down3.conv.double_conv.4.running_var",
+        "down3.conv.double_conv.4.num_batches_tracked",
+        "up1.conv.double_conv.1.running_mean",
+        "up1.conv.double_conv.1.running_var",
+        "up1.conv.double_conv.1.num_batches_tracked",
+        "up1.conv.double_conv.4.running_mean",
+        "up1.conv.double_conv.4.running_var",
+        "up1.conv.double_conv.4.num_batches_tracked",
+        "up2.conv.double_conv.1.running_mean",
+        "up2.conv.double_conv.1.running_var",
+        "up2.conv.double_conv.1.num_batches_tracked",
+        "up2.conv.double_conv.4.running_mean",
+        "up2.conv.double_conv.4.running_var",
+        "up2.conv.double_conv.4.num_batches_tracked",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = PoolUp3Weights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["weights", i] = weights
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = PoolUp3Step.begin(ctx, token, live, i, *rest)
+        live["w", i] = w
+        live["down1_conv_double_conv_5", i], ctx.kept_down1 = pool_up3_down1_forward(
+            live["x", i], w, buffers
+        )
+        live["down2_conv_double_conv_5", i], ctx.kept_down2 = pool_up3_down2_forward(
+            live["down1_conv_double_conv_5", i], w, buffers
+        )
+        live["down3_conv_double_conv_5", i], ctx.kept_down3 = pool_up3_down3_forward(
+            live["down2_conv_double_conv_5", i], w, buffers
+        )
+        live["up1_conv_double_conv_1_batch_norm", i], ctx.kept_up1_part1 = (
+            pool_up3_up1_part1_forward(
+                live["down3_conv_double_conv_5", i],
+                live["down2_conv_double_conv_5", i],
+                w,
+                buffers,
+            )
+        )
+        live["up1_conv_double_conv_5", i], ctx.kept_up1_part2 = (
+            pool_up3_up1_part2_forward(
+                [live.take("up1_conv_double_conv_1_batch_norm", i)], w, buffers
+            )
+        )
+        live["up2_conv_double_conv_2", i], ctx.kept_up2_part1 = (
+            pool_up3_up2_part1_forward(
+                live["up1_conv_double_conv_5", i],
+                live["down1_conv_double_conv_5", i],
+                w,
+                buffers,
+            )
+        )
+        live["up3_up_1", i], live["x", i + 1], ctx.kept_up2_part2 = (
+            pool_up3_up2_part2_forward(
+                live["up2_conv_double_conv_2", i], live["x", i], w, buffers
+            )
+        )
+        return token.new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = PoolUp3Step.resume(ctx)
+        live["grad_up2_conv_double_conv_2", i], up2_part2_grads = (
+            pool_up3_up2_part2_backward(
+                ctx.kept_up2_part2,
+                live["grad_x", i + 1],
+                live["up2_conv_double_conv_2", i],
+                w,
+            )
+        )
+        live["grad_up2", i], live["grad_up1_conv_double_conv_5", i], up2_part1_grads = (
+            pool_up3_up2_part1_backward(
+                ctx.kept_up2_part1,
+                [
+                    live.take("grad_up2_conv_double_conv_2", i),
+                    live.take("up2_conv_double_conv_2", i),
+                ],
+                live["up1_conv_double_conv_5", i],
+                live["down1_conv_double_conv_5", i],
+                w,
+            )
+        )
+        live["grad_up1_conv_double_conv_1_batch_norm", i], up1_part2_grads = (
+            pool_up3_up1_part2_backward(
+                ctx.kept_up1_part2,
+                [
+                    live.take("grad_up1_conv_double_conv_5", i),
+                    live.take("up1_conv_double_conv_5", i),
+                ],
+                w,
+            )
+        )
         (
-            live["down1_pool", i],
-            live["down1_pool_indices", i],
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["down1_conv_double_conv_2", i],
-            live["down1_conv_double_conv_3", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["down1_conv_double_conv_5", i],
-            live["down2_pool", i],
-            live["down2_pool_indices", i],
-            live["down2_conv_double_conv_0", i],
-            live["native_batch_norm_mean_3", i],
-            live["native_batch_norm_rstd_3", i],
-            live["down2_conv_double_conv_2", i],
-            live["down2_conv_double_conv_3", i],
-            live["native_batch_norm_mean_4", i],
-            live["native_batch_norm_rstd_4", i],
-            live["down2_conv_double_conv_5", i],
-            live["down3_pool", i],
-            live["down3_pool_indices", i],
-            live["down3_conv_double_conv_0", i],
-            live["down3_conv_double_conv_3", i],
-            live["native_batch_norm_mean_6", i],
-            live["native_batch_norm_rstd_6", i],
+            live["grad_up1", i],
+            live["grad_down3_conv_double_conv_5", i],
+            up1_part1_grads,
+        ) = pool_up3_up1_part1_backward(
+            ctx.kept_up1_part1,
+            [live.take("grad_up1_conv_double_conv_1_batch_norm", i)],
             live["down3_conv_double_conv_5", i],
-            live["up1_conv_double_conv_0", i],
-            live["native_batch_norm_mean_7", i],
-            live["native_batch_norm_rstd_7", i],
-            live["up1_conv_double_conv_2", i],
-            live["up1_conv_double_conv_3", i],
-            live["native_batch_norm_mean_8", i],
-            live["native_batch_norm_rstd_8", i],
-            live["up1_conv_double_conv_5", i],
-            live["up2_conv_double_conv_0", i],
-            live["native_batch_norm_mean_9", i],
-            live["native_batch_norm_rstd_9", i],
-            live["up2_conv_double_conv_2", i],
-            live["up2_conv_double_conv_3", i],
-            live["native_batch_norm_mean_10", i],
-            live["native_batch_norm_rstd_10", i],
-            live["up2_conv_double_conv_5", i],
-            live["x_4", i],
-            live["x_5", i],
-            live["x", i + 1],
-        ) = pool_up3_forward(live["x", i], weights, buffers)
-        return token.new_empty(0)
-
-    @staticmethod
-    def backward(ctx, token):
-        weights = PoolUp3Weights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_down1_conv_double_conv_0_weight,
-            grad_down1_conv_double_conv_1_weight,
-            grad_down1_conv_double_conv_1_bias,
-            grad_down1_conv_double_conv_3_weight,
-            grad_down1_conv_double_conv_4_weight,
-            grad_down1_conv_double_conv_4_bias,
-            grad_down2_conv_double_conv_0_weight,
-            grad_down2_conv_double_conv_1_weight,
-            grad_down2_conv_double_conv_1_bias,
-            grad_down2_conv_double_conv_3_weight,
-            grad_down2_conv_double_conv_4_weight,
-            grad_down2_conv_double_conv_4_bias,
-            grad_down3_conv_double_conv_0_weight,
-            grad_down3_conv_double_conv_1_weight,
-            grad_down3_conv_double_conv_1_bias,
-            grad_down3_conv_double_conv_3_weight,
-            grad_down3_conv_double_conv_4_weight,
-            grad_down3_conv_double_conv_4_bias,
-            grad_up1_up_weight,
-            grad_up1_up_bias,
-            grad_up1_conv_double_conv_0_weight,
-            grad_up1_conv_double_conv_1_weight,
-            grad_up1_conv_double_conv_1_bias,
-            grad_up1_conv_double_conv_3_weight,
-            grad_up1_conv_double_conv_4_weight,
-            grad_up1_conv_double_conv_4_bias,
-            grad_up2_up_weight,
-            grad_up2_up_bias,
-            grad_up2_conv_double_conv_0_weight,
-            grad_up2_conv_double_conv_1_weight,
-            grad_up2_conv_double_conv_1_bias,
-            grad_up2_conv_double_conv_3_weight,
-            grad_up2_conv_double_conv_4_weight,
-            grad_up2_conv_double_conv_4_bias,
-            grad_up3_up_1_weight,
-            grad_up3_up_1_bias,
-        ) = pool_up3_backward(
+            live["down2_conv_double_conv_5", i],
+            w,
+        )
+        live["grad_down2_conv_double_conv_5", i], down3_grads = pool_up3_down3_backward(
+            ctx.kept_down3,
             [
-                live.take(("grad_x", i + 1)),
-                live.take(("x_4", i)),
-                live.take(("up2_conv_double_conv_5", i)),
-                live.take(("up2_conv_double_conv_3", i)),
-                live.take(("native_batch_norm_mean_10", i)),
-                live.take(("native_batch_norm_rstd_10", i)),
-                live.take(("up2_conv_double_conv_2", i)),
-                live.take(("up2_conv_double_conv_0", i)),
-                live.take(("native_batch_norm_mean_9", i)),
-                live.take(("native_batch_norm_rstd_9", i)),
-                live.take(("up1_conv_double_conv_5", i)),
-                live.take(("down1_conv_double_conv_5", i)),
-                live.take(("up1_conv_double_conv_3", i)),
-                live.take(("native_batch_norm_mean_8", i)),
-                live.take(("native_batch_norm_rstd_8", i)),
-                live.take(("up1_conv_double_conv_2", i)),
-                live.take(("up1_conv_double_conv_0", i)),
-                live.take(("native_batch_norm_mean_7", i)),
-                live.take(("native_batch_norm_rstd_7", i)),
-                live.take(("down3_conv_double_conv_5", i)),
-                live.take(("down2_conv_double_conv_5", i)),
-                live.take(("down3_conv_double_conv_3", i)),
-                live.take(("native_batch_norm_mean_6", i)),
-                live.take(("native_batch_norm_rstd_6", i)),
-                live.take(("down3_conv_double_conv_0", i)),
-                live.take(("down3_pool", i)),
-                live.take(("down3_pool_indices", i)),
-                live.take(("down2_conv_double_conv_3", i)),
-                live.take(("native_batch_norm_mean_4", i)),
-                live.take(("native_batch_norm_rstd_4", i)),
-                live.take(("down2_conv_double_conv_2", i)),
-                live.take(("down2_conv_double_conv_0", i)),
-                live.take(("native_batch_norm_mean_3", i)),
-                live.take(("native_batch_norm_rstd_3", i)),
-                live.take(("down2_pool", i)),
-                live.take(("down2_pool_indices", i)),
-                live.take(("down1_conv_double_conv_3", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
-                live.take(("down1_conv_double_conv_2", i)),
-                live.take(("down1_pool", i)),
-                live.take(("native_batch_norm_mean", i)),
-                live.take(("native_batch_norm_rstd", i)),
-                live.take(("down1_pool_indices", i)),
+                live.take("grad_down3_conv_double_conv_5", i),
+                live.take("down3_conv_double_conv_5", i),
+                live.take("grad_up1", i),
+            ],
+            live["down2_conv_double_conv_5", i],
+            w,
+        )
+        live["grad_down1_conv_double_conv_5", i], down2_grads = pool_up3_down2_backward(
+            ctx.kept_down2,
+            [
+                live.take("grad_down2_conv_double_conv_5", i),
+                live.take("down2_conv_double_conv_5", i),
+                live.take("grad_up2", i),
+            ],
+            live["down1_conv_double_conv_5", i],
+            w,
+        )
+        live["grad_x", i], down1_grads = pool_up3_down1_backward(
+            ctx.kept_down1,
+            [
+                live.take("grad_down1_conv_double_conv_5", i),
+                live.take("down1_conv_double_conv_5", i),
+                live.take("grad_x", i + 1),
             ],
             live["x", i],
-            weights,
+            w,
         )
-        return (
+        return PoolUp3Step.hand(
+            ctx,
             token,
-            None,
-            None,
-            None,
-            grad_down1_conv_double_conv_0_weight,
-            grad_down1_conv_double_conv_1_weight,
-            grad_down1_conv_double_conv_1_bias,
-            grad_down1_conv_double_conv_3_weight,
-            grad_down1_conv_double_conv_4_weight,
-            grad_down1_conv_double_conv_4_bias,
-            grad_down2_conv_double_conv_0_weight,
-            grad_down2_conv_double_conv_1_weight,
-            grad_down2_conv_double_conv_1_bias,
-            grad_down2_conv_double_conv_3_weight,
-            grad_down2_conv_double_conv_4_weight,
-            grad_down2_conv_double_conv_4_bias,
-            grad_down3_conv_double_conv_0_weight,
-            grad_down3_conv_double_conv_1_weight,
-            grad_down3_conv_double_conv_1_bias,
-            grad_down3_conv_double_conv_3_weight,
-            grad_down3_conv_double_conv_4_weight,
-            grad_down3_conv_double_conv_4_bias,
-            grad_up1_up_weight,
-            grad_up1_up_bias,
-            grad_up1_conv_double_conv_0_weight,
-            grad_up1_conv_double_conv_1_weight,
-            grad_up1_conv_double_conv_1_bias,
-            grad_up1_conv_double_conv_3_weight,
-            grad_up1_conv_double_conv_4_weight,
-            grad_up1_conv_double_conv_4_bias,
-            grad_up2_up_weight,
-            grad_up2_up_bias,
-            grad_up2_conv_double_conv_0_weight,
-            grad_up2_conv_double_conv_1_weight,
-            grad_up2_conv_double_conv_1_bias,
-            grad_up2_conv_double_conv_3_weight,
-            grad_up2_conv_double_conv_4_weight,
-            grad_up2_conv_double_conv_4_bias,
-            grad_up3_up_1_weight,
-            grad_up3_up_1_bias,
+            {
+                **up2_part2_grads,
+                **up2_part1_grads,
+                **up1_part2_grads,
+                **up1_part1_grads,
+                **down3_grads,
+                **down2_grads,
+                **down1_grads,
+            },
         )
 
 
-class DoubleConvStep_2(torch.autograd.Function):
-    """up3.conv.double_conv."""
+class DoubleConvDoubleConvStep_2(RematStep):
+    """up3.conv.double_conv.
+
+    Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
+    B, layer_2 8.0 MiB, layer_3 8.0 MiB, layer_4_batch_norm_mean 64 B,
+    layer_4_batch_norm_rstd 64 B.
+    Runs again: 1 of 50 ops of down1.pool..up3.
+    """
+
+    buffers = (
+        "1.running_mean",
+        "1.running_var",
+        "1.num_batches_tracked",
+        "4.running_mean",
+        "4.running_var",
+        "4.num_batches_tracked",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, buffers, *tensors):
-        weights = DoubleConvWeights_2(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["layer_0", i],
-            live["native_batch_norm_mean", i],
-            live["native_batch_norm_rstd", i],
-            live["layer_2", i],
-            live["layer_3", i],
-            live["native_batch_norm_mean_2", i],
-            live["native_batch_norm_rstd_2", i],
-            live["x", i + 1],
-        ) = double_conv_forward_2([live.take(("x", i))], weights, buffers)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = DoubleConvDoubleConvStep_2.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = double_conv_double_conv_forward(
+            [live.take("x", i)], w, buffers
+        )
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = DoubleConvWeights_2(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        live["x", i] = pool_up3_recompute([live.take(("x_5", i - 1))], live["x", i - 1])
-        (
-            live["grad_x", i],
-            grad_layer_0_weight,
-            grad_layer_1_weight,
-            grad_layer_1_bias,
-            grad_layer_3_weight,
-            grad_layer_4_weight,
-            grad_layer_4_bias,
-        ) = double_conv_backward_2(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("x", i + 1)),
-                live.take(("layer_3", i)),
-                live.take(("native_batch_norm_mean_2", i)),
-                live.take(("native_batch_norm_rstd_2", i)),
-                live.take(("layer_2", i)),
-                live.take(("layer_0", i)),
-                live.take(("native_batch_norm_mean", i)),
-                live.take(("native_batch_norm_rstd", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = DoubleConvDoubleConvStep_2.resume(ctx)
+        live["x", i] = pool_up3_up2_part2_recompute(
+            [live.take("up3_up_1", i - 1)], live["x", i - 1]
         )
-        return (
-            token,
-            None,
-            None,
-            None,
-            grad_layer_0_weight,
-            grad_layer_1_weight,
-            grad_layer_1_bias,
-            grad_layer_3_weight,
-            grad_layer_4_weight,
-            grad_layer_4_bias,
+        live["grad_x", i], grads = double_conv_double_conv_backward(
+            ctx.kept,
+            [live.take("grad_x", i + 1), live.take("x", i + 1), live.take("x", i)],
+            w,
         )
+        return DoubleConvDoubleConvStep_2.hand(ctx, token, grads)
 
 
-class OutcStep(torch.autograd.Function):
-    """outc."""
+class OutcStep(RematStep):
+    """outc.
+
+    Keeps: log_softmax 2.0 MiB, nll_loss2d_weight 4 B.
+    Runs again: nothing.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = OutcWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = OutcStep.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
-        (
-            live["log_softmax", i],
-            live["nll_loss2d_forward_weight", i],
-            nll_loss2d_forward,
-        ) = outc_forward(live["x", i], live["mask"], weights)
-        return nll_loss2d_forward
+        nll_loss2d, ctx.kept = outc_forward(live["x", i], live["mask"], w)
+        return nll_loss2d
 
     @staticmethod
-    def backward(ctx, grad_nll_loss2d_forward):
-        if torch.is_grad_enabled():
+    @once_differentiable
+    def backward(ctx: Any, grad_nll_loss2d: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = OutcStep.resume(ctx)
+        if grad_nll_loss2d is None:
             raise RuntimeError(
-                "create_graph=True asks for gradients of gradients, which are not planned: "
-                "call eager_forward, the forward of model.py"
+                "no gradient arrived for nll_loss2d, which this file was generated for"
             )
-        weights = OutcWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        if grad_nll_loss2d_forward is None:
-            raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
-            )
-        live["grad_x", i], grad_weight, grad_bias = outc_backward(
-            [
-                live.take(("log_softmax", i)),
-                live.take(("nll_loss2d_forward_weight", i)),
-            ],
-            grad_nll_loss2d_forward,
-            live["x", i],
-            live["mask"],
-            weights,
+        live["grad_x", i], grads = outc_backward(
+            ctx.kept, grad_nll_loss2d, live["x", i], live["mask"], w
         )
-        return grad_nll_loss2d_forward.new_empty(0), None, None, grad_weight, grad_bias
+        return OutcStep.hand(ctx, grad_nll_loss2d.new_empty(0), grads)
 
 
-def check_step(model, inputs):
+# The blocks in the order of forward, all but the last, and the module that each belongs to.
+REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
+    (DoubleConvDoubleConvStep, "inc.double_conv"),
+    (PoolUp3Step, ""),
+    (DoubleConvDoubleConvStep_2, "up3.conv.double_conv"),
+)
+
+
+def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
     """Refuse a model or inputs other than those that the plan was made for."""
-    for name, value, shape, dtype, requires_grad in (
-        ("image", inputs["image"], (8, 3, 128, 128), torch.float32, False),
-        ("mask", inputs["mask"], (8, 128, 128), torch.int64, False),
+    for name, shape, dtype, requires_grad in (
+        ("image", (8, 3, 128, 128), torch.float32, False),
+        ("mask", (8, 128, 128), torch.int64, False),
     ):
-        if not isinstance(value, torch.Tensor):
+        value = inputs[name]
+        if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
@@ -2234,12 +2027,14 @@ def check_step(model, inputs):
         if got != (shape, dtype, requires_grad) or value.device.type != "cpu":
             raise ValueError(
                 f"{name} is {value.dtype}{list(value.shape)} on {value.device.type} "
-                f"(requires_grad={value.requires_grad}), but this file was generated for {dtype}{list(shape)} on "
-                f"cpu (requires_grad={requires_grad}): regenerate it with these inputs"
+                f"(requires_grad={value.requires_grad}), but this file was generated for "
+                f"{dtype}{list(shape)} on cpu (requires_grad={requires_grad}): "
+                "regenerate it with these inputs"
             )
     if torch.is_autocast_enabled("cpu"):
         raise ValueError(
-            "this file was generated for a step without autocast: regenerate it, or leave autocast off"
+            "this file was generated for a step without autocast: "
+            "regenerate it, or leave autocast off"
         )
     text = "".join(
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
@@ -2248,9 +2043,20 @@ def check_step(model, inputs):
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "2003d391f9d93097":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
-            "that this file was generated for (481252 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "evaluation are not those that this file was generated for "
+            "(481252 elements): regenerate it for this configuration"
         )
+
+
+def remat_step(model: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+    """Forward of the planned step; backward is waiting in what it returns."""
+    check_step(model, inputs)
+    live = Live({"image": inputs["image"], "mask": inputs["mask"]})
+    token = torch.empty(0, requires_grad=True)
+    for i, (step, path) in enumerate(REMAT_STEPS):
+        token = step.run(model, path, token, live, i)
+    return OutcStep.run(model, "outc", token, live, len(REMAT_STEPS))
 
 
 class UNet(nn.Module):
@@ -2278,42 +2084,11 @@ class UNet(nn.Module):
         logits = self.outc(x)
         return F.cross_entropy(logits, mask)
 
-    def forward(self, image: Tensor, mask: Tensor):
+    def forward(self, image: Tensor, mask: Tensor) -> Tensor:
         """The planned training step; evaluation takes the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(image, mask)
-        check_step(
-            self,
-            {
-                "image": image,
-                "mask": mask,
-            },
-        )
-        live = Live()
-        live.lend("image", image)
-        live.lend("mask", mask)
-        token = torch.empty(0, requires_grad=True)
-        token = DoubleConvStep.apply(
-            token,
-            live,
-            0,
-            DoubleConvBuffers.of(self.get_submodule("inc.double_conv")),
-            *DoubleConvWeights.of(self.get_submodule("inc.double_conv")),
-        )
-        token = PoolUp3Step.apply(
-            token, live, 1, PoolUp3Buffers.of(self), *PoolUp3Weights.of(self)
-        )
-        token = DoubleConvStep_2.apply(
-            token,
-            live,
-            2,
-            DoubleConvBuffers_2.of(self.get_submodule("up3.conv.double_conv")),
-            *DoubleConvWeights_2.of(self.get_submodule("up3.conv.double_conv")),
-        )
-        nll_loss2d_forward = OutcStep.apply(
-            token, live, 3, *OutcWeights.of(self.get_submodule("outc"))
-        )
-        return nll_loss2d_forward
+        return remat_step(self, {"image": image, "mask": mask})
 
 
 def build_model() -> UNet:

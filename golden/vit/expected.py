@@ -6,29 +6,38 @@
 # inputs    img: float32[32, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 # budget    61.6 MiB  (64577097 bytes)
-# peak      60.6 MiB  (63582416 bytes; model.py: 102.6 MiB), in backward of transformer.layers.3.1.net
+# peak      60.6 MiB  (63582416 bytes; model.py: 102.6 MiB), in backward of
+#           transformer.layers.3.1.net
+#           there it makes grad_layer_1 (grad of return self.net(x))
 # overhead  +8.9 % of the step; no schedule within this budget is below +8.4 %
-# seal      v1-41929c44730a-35aa156073cb
 #
-# block                        forward keeps  backward runs again  peak there
-# to_patch_embedding..dropout  260.0 KiB      -                    9.8 MiB
-# transformer.layers.0.0       4.8 MiB        5 of 18 ops          21.3 MiB
-# transformer.layers.0.1.net   5.3 MiB        3 of 11 ops          36.2 MiB
-# transformer.layers.1.0       4.8 MiB        5 of 18 ops          32.8 MiB
-# transformer.layers.1.1.net   5.3 MiB        3 of 11 ops          47.6 MiB
-# transformer.layers.2.0       4.8 MiB        5 of 18 ops          44.2 MiB
-# transformer.layers.2.1.net   5.3 MiB        3 of 11 ops          59.1 MiB
-# transformer.layers.3.0       3.8 MiB        7 of 18 ops          54.7 MiB
-# transformer.layers.3.1.net   5.3 MiB        2 of 11 ops          60.6 MiB
-# transformer.norm..mlp_head   1.0 MiB        -                    54.6 MiB
+# block                                   count  forward keeps  peak there  backward runs again
+# to_patch_embedding..dropout             1      260.0 KiB      9.8 MiB     -
+# transformer.layers.0.0,                 3      4.8 MiB        44.2 MiB    dots_bmm, dots, attend,
+# transformer.layers.1.0,                                                   attn, norm
+# transformer.layers.2.0
+# transformer.layers.0.1.net              1      5.3 MiB        36.2 MiB    layer_2, layer_3,
+#                                                                           layer_0
+# transformer.layers.1.1.net              1      5.3 MiB        47.6 MiB    layer_2, layer_3,
+#                                                                           layer_0
+# transformer.layers.2.1.net              1      5.3 MiB        59.1 MiB    layer_2, layer_3,
+#                                                                           layer_0
+# transformer.layers.3.0                  1      3.8 MiB        54.7 MiB    dots_bmm, dots, attend,
+#                                                                           attn, out_bmm, out_copy,
+#                                                                           norm
+# transformer.layers.3.1.net              1      5.3 MiB        60.6 MiB    layer_0, layer_1
+# transformer.norm..mlp_head              1      1.0 MiB        54.6 MiB    -
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
 import hashlib
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 
 class FeedForward(nn.Module):
@@ -93,63 +102,59 @@ class Transformer(nn.Module):
 
 
 aten = torch.ops.aten
+Tensors = dict[str, Tensor]
 
 
-# ---- block: to_patch_embedding..dropout ----
+# ---- to_patch_embedding_dropout: to_patch_embedding..dropout ----
 
 
-def to_patch_embedding_dropout_forward(img, weights):
-    """Forward of to_patch_embedding..dropout."""
+def to_patch_embedding_dropout_forward(
+    img: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of to_patch_embedding_dropout."""
     # x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
-    x = aten.convolution(
-        img,
-        weights.to_patch_embedding_weight,
-        weights.to_patch_embedding_bias,
-        [4, 4],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-    )  # f32[32, 128, 8, 8]
+    to_patch_embedding = F.conv2d(
+        img, w["to_patch_embedding.weight"], w["to_patch_embedding.bias"], stride=4
+    )
+    to_patch_embedding = to_patch_embedding.view(32, 128, 64)  # f32[32, 128, 64]
     # x = torch.cat((cls_tokens, x), dim=1)
-    x_3 = torch.cat(
-        [weights.cls_token.expand([32, -1, -1]), x.view([32, 128, 64]).transpose(1, 2)],
-        1,
+    x_cat = torch.cat(
+        [w["cls_token"].expand(32, -1, -1), to_patch_embedding.transpose(1, 2)], 1
     )  # f32[32, 65, 128]
-    del x
+    del to_patch_embedding
     # x = x + self.pos_embedding
-    x_4 = x_3.add_(weights.pos_embedding)  # f32[32, 65, 128], in place of x_3
-    del x_3
+    x_add = x_cat.add_(w["pos_embedding"])  # f32[32, 65, 128]
+    del x_cat
     # x = self.dropout(x)
-    out, dropout_mask = aten.native_dropout(
-        x_4, 0.1, True
+    out, dropout_mask = torch.native_dropout(
+        x_add, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
-    del x_4
-    return dropout_mask, out
+    return out, [dropout_mask]
 
 
-def to_patch_embedding_dropout_backward(taken, img, weights):
-    """Gradients of to_patch_embedding..dropout."""
-    grad_out, dropout_mask = taken
-    taken.clear()
+def to_patch_embedding_dropout_backward(
+    kept: list[Tensor], taken: list[Tensor], img: Tensor, w: Tensors
+) -> Tensors:
+    """Backward of to_patch_embedding_dropout."""
+    dropout_mask = kept.pop()
+    grad_out = taken.pop()
     # grad of x = self.dropout(x)
-    grad_x_4 = aten.native_dropout_backward(
+    grad_x_add = aten.native_dropout_backward(
         grad_out, dropout_mask, 1.1111111111111112
     )  # f32[32, 65, 128]
     del grad_out, dropout_mask
     # grad of x = x + self.pos_embedding
-    grad_pos_embedding = aten.sum.dim_IntList(grad_x_4, [0], True)  # f32[1, 65, 128]
+    grad_pos_embedding = grad_x_add.sum([0], True)  # f32[1, 65, 128]
     # grad of cls_tokens = self.cls_token.expand(x.size(0), -1, -1)
-    grad_cls_token = aten.sum.dim_IntList(
-        aten.slice.Tensor(grad_x_4, 1, 0, 1), [0], True
+    grad_cls_token = aten.slice.Tensor(grad_x_add, 1, 0, 1).sum(
+        [0], True
     )  # f32[1, 1, 128]
     # grad of x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
     _, grad_to_patch_embedding_weight, grad_to_patch_embedding_bias = (
         aten.convolution_backward(
-            aten.slice.Tensor(grad_x_4, 1, 1, 65).transpose(1, 2).view([32, 128, 8, 8]),
+            aten.slice.Tensor(grad_x_add, 1, 1, 65).transpose(1, 2).view(32, 128, 8, 8),
             img,
-            weights.to_patch_embedding_weight,
+            w["to_patch_embedding.weight"],
             [128],
             [4, 4],
             [0, 0],
@@ -160,704 +165,734 @@ def to_patch_embedding_dropout_backward(taken, img, weights):
             [False, True, True],
         )
     )  # f32[128, 3, 4, 4], f32[128]
-    del grad_x_4, _
-    return (
-        grad_pos_embedding,
-        grad_cls_token,
-        grad_to_patch_embedding_weight,
-        grad_to_patch_embedding_bias,
-    )
+    return {
+        "pos_embedding": grad_pos_embedding,
+        "cls_token": grad_cls_token,
+        "to_patch_embedding.weight": grad_to_patch_embedding_weight,
+        "to_patch_embedding.bias": grad_to_patch_embedding_bias,
+    }
 
 
-# ---- block: transformer.layers.0.0 ----
+# ---- Transformer: transformer.layers.0.0, transformer.layers.0.1.net, ... ----
 
 
-def transformer_forward(x, weights):
+def transformer_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Transformer."""
     # x = self.norm(x)
-    norm = aten.native_layer_norm(
-        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
-    )[
-        0
-    ]  # f32[32, 65, 128]
+    norm = F.layer_norm(x, [128], w["norm.weight"], w["norm.bias"])  # f32[32, 65, 128]
     # qkv = self.to_qkv(x).chunk(3, dim=-1)
-    to_qkv = torch.mm(
-        norm.view([2080, 128]), weights.to_qkv_weight.t()
-    )  # f32[2080, 384]
+    to_qkv = F.linear(norm, w["to_qkv.weight"])  # f32[32, 65, 384]
     del norm
     # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    qkv = to_qkv.view([32, 65, 384])
-    qkv_split, qkv_split_2, qkv_split_3 = qkv.split(128, -1)
-    clone = aten.clone(
-        qkv_split.view([32, 65, 4, -1]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
+    to_qkv_split_0, to_qkv_split_1, to_qkv_split_2 = to_qkv.split(128, -1)
+    clone = (
+        to_qkv_split_0.view(32, 65, 4, -1).transpose(1, 2).contiguous()
     )  # f32[32, 4, 65, 32]
-    clone_2 = aten.clone(
-        qkv_split_2.view([32, 65, 4, -1]).transpose(1, 2).transpose(-1, -2),
-        memory_format=torch.contiguous_format,
+    clone_2 = (
+        to_qkv_split_1.view(32, 65, 4, -1)
+        .transpose(1, 2)
+        .transpose(-1, -2)
+        .contiguous()
     )  # f32[32, 4, 32, 65]
-    bmm = torch.bmm(
-        clone.view([128, 65, 32]), clone_2.view([128, 32, 65])
-    )  # f32[128, 65, 65]
-    dots = bmm.view([32, 4, 65, 65]) * 0.1767766952966369  # f32[32, 4, 65, 65]
-    del bmm
+    dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
+    dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
+    del dots_bmm
     # attn = self.dropout(self.attend(dots))
-    attend = aten._softmax(dots, -1, False)  # f32[32, 4, 65, 65]
+    attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
     del dots
-    dropout, dropout_mask = aten.native_dropout(
+    attn, attn_mask = torch.native_dropout(
         attend, 0.1, True
     )  # f32[32, 4, 65, 65], bool[32, 4, 65, 65]
     del attend
     # out = torch.matmul(attn, v)
-    clone_3 = aten.clone(
-        qkv_split_3.view([32, 65, 4, -1]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
+    out_clone = (
+        to_qkv_split_2.view(32, 65, 4, -1).transpose(1, 2).contiguous()
     )  # f32[32, 4, 65, 32]
-    del to_qkv, qkv, qkv_split, qkv_split_2, qkv_split_3
-    bmm_2 = torch.bmm(
-        dropout.view([128, 65, 65]), clone_3.view([128, 65, 32])
-    )  # f32[128, 65, 32]
-    del dropout
+    del to_qkv, to_qkv_split_0, to_qkv_split_1, to_qkv_split_2
+    out_bmm = attn @ out_clone  # f32[32, 4, 65, 32]
+    del attn
     # out = out.transpose(1, 2).reshape(b, n, d)
-    clone_4 = aten.clone(
-        bmm_2.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32]
-    del bmm_2
+    out_copy = out_bmm.transpose(1, 2).contiguous().view(2080, 128)  # f32[2080, 128]
+    del out_bmm
     # return self.to_out(out)
-    to_out_0 = torch.addmm(
-        weights.to_out_0_bias, clone_4.view([2080, 128]), weights.to_out_0_weight.t()
-    )  # f32[2080, 128]
-    to_out_0_view = to_out_0.view([32, 65, 128])
-    to_out_1, to_out_1_mask = aten.native_dropout(
-        to_out_0_view, 0.1, True
+    to_out_0 = F.linear(out_copy, w["to_out.0.weight"], w["to_out.0.bias"])
+    to_out_0 = to_out_0.view(32, 65, 128)  # f32[32, 65, 128]
+    to_out_1, to_out_1_mask = torch.native_dropout(
+        to_out_0, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
-    del to_out_0, to_out_0_view
-    # x = attn(x) + x
-    out = to_out_1.add_(x)  # f32[32, 65, 128], in place of to_out_1
-    del to_out_1
-    return clone, clone_2, dropout_mask, clone_3, clone_4, to_out_1_mask, out
+    del to_out_0
+    # transformer: x = attn(x) + x
+    out = to_out_1.add_(x)  # f32[32, 65, 128]
+    return out, [clone, clone_2, attn_mask, out_clone, out_copy, to_out_1_mask]
 
 
-def transformer_forward_3(x, weights):
+def transformer_net_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Transformer."""
-    # x = self.norm(x)
-    norm = aten.native_layer_norm(
-        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
-    )[
-        0
-    ]  # f32[32, 65, 128]
-    # qkv = self.to_qkv(x).chunk(3, dim=-1)
-    to_qkv = torch.mm(
-        norm.view([2080, 128]), weights.to_qkv_weight.t()
-    )  # f32[2080, 384]
-    del norm
-    # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    qkv = to_qkv.view([32, 65, 384])
-    qkv_split, qkv_split_2, qkv_split_3 = qkv.split(128, -1)
-    clone = aten.clone(
-        qkv_split.view([32, 65, 4, -1]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 4, 65, 32]
-    clone_2 = aten.clone(
-        qkv_split_2.view([32, 65, 4, -1]).transpose(1, 2).transpose(-1, -2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 4, 32, 65]
-    bmm = torch.bmm(
-        clone.view([128, 65, 32]), clone_2.view([128, 32, 65])
-    )  # f32[128, 65, 65]
-    dots = bmm.view([32, 4, 65, 65]) * 0.1767766952966369  # f32[32, 4, 65, 65]
-    del bmm
-    # attn = self.dropout(self.attend(dots))
-    attend = aten._softmax(dots, -1, False)  # f32[32, 4, 65, 65]
-    del dots
-    dropout, dropout_mask = aten.native_dropout(
-        attend, 0.1, True
-    )  # f32[32, 4, 65, 65], bool[32, 4, 65, 65]
-    del attend
-    # out = torch.matmul(attn, v)
-    clone_3 = aten.clone(
-        qkv_split_3.view([32, 65, 4, -1]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 4, 65, 32]
-    del to_qkv, qkv, qkv_split, qkv_split_2, qkv_split_3
-    bmm_2 = torch.bmm(
-        dropout.view([128, 65, 65]), clone_3.view([128, 65, 32])
-    )  # f32[128, 65, 32]
-    del dropout
-    # out = out.transpose(1, 2).reshape(b, n, d)
-    clone_4 = aten.clone(
-        bmm_2.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32]
-    del bmm_2
-    # return self.to_out(out)
-    to_out_0 = torch.addmm(
-        weights.to_out_0_bias, clone_4.view([2080, 128]), weights.to_out_0_weight.t()
-    )  # f32[2080, 128]
-    del clone_4
-    to_out_0_view = to_out_0.view([32, 65, 128])
-    to_out_1, to_out_1_mask = aten.native_dropout(
-        to_out_0_view, 0.1, True
-    )  # f32[32, 65, 128], bool[32, 65, 128]
-    del to_out_0, to_out_0_view
-    # x = attn(x) + x
-    out = to_out_1.add_(x)  # f32[32, 65, 128], in place of to_out_1
-    del to_out_1
-    return clone, clone_2, dropout_mask, clone_3, to_out_1_mask, out
-
-
-def transformer_backward(taken, weights):
-    """Gradients of Transformer."""
-    grad_out, to_out_1_mask, clone, clone_2, dropout_mask, clone_4, clone_3, x = taken
-    taken.clear()
-    # grad of return self.to_out(out)
-    grad_to_out_0_view = aten.native_dropout_backward(
-        grad_out, to_out_1_mask, 1.1111111111111112
-    )  # f32[32, 65, 128]
-    del to_out_1_mask
-    grad_to_out_0_view_view = grad_to_out_0_view.view([2080, 128])
-    grad_clone_4_view = torch.mm(
-        grad_to_out_0_view_view, weights.to_out_0_weight
-    )  # f32[2080, 128]
-    # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    clone_unsafe_view = clone.view([128, 65, 32])
-    clone_2_unsafe_view = clone_2.view([128, 32, 65])
-    bmm = torch.bmm(
-        clone_unsafe_view, clone_2_unsafe_view
-    )  # f32[128, 65, 65], recompute
-    dots = (
-        bmm.view([32, 4, 65, 65]) * 0.1767766952966369
-    )  # f32[32, 4, 65, 65], recompute
-    del bmm
-    # attn = self.dropout(self.attend(dots))
-    attend = aten._softmax(dots, -1, False)  # f32[32, 4, 65, 65], recompute
-    del dots
-    dropout = aten.native_dropout_backward(
-        attend, dropout_mask, 1.1111111111111112
-    )  # f32[32, 4, 65, 65], recompute
-    # grad of return self.to_out(out)
-    grad_to_out_0_weight = torch.mm(
-        grad_to_out_0_view_view.t(), clone_4.view([2080, 128])
-    )  # f32[128, 128]
-    del clone_4
-    grad_sum = aten.sum.dim_IntList(grad_to_out_0_view_view, [0], True)  # f32[1, 128]
-    del grad_to_out_0_view, grad_to_out_0_view_view
-    # grad of out = torch.matmul(attn, v)
-    grad_clone = aten.clone(
-        grad_clone_4_view.view([32, 65, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 4, 65, 32]
-    del grad_clone_4_view
-    grad_clone_unsafe_view = grad_clone.view([128, 65, 32])
-    grad_clone_3_unsafe_view = torch.bmm(
-        dropout.view([128, 65, 65]).transpose(1, 2), grad_clone_unsafe_view
-    )  # f32[128, 65, 32]
-    del dropout
-    grad_dropout_view = torch.bmm(
-        grad_clone_unsafe_view, clone_3.view([128, 65, 32]).transpose(1, 2)
-    )  # f32[128, 65, 65]
-    del grad_clone, grad_clone_unsafe_view, clone_3
-    # grad of attn = self.dropout(self.attend(dots))
-    grad_attend = aten.native_dropout_backward(
-        grad_dropout_view.view([32, 4, 65, 65]), dropout_mask, 1.1111111111111112
-    )  # f32[32, 4, 65, 65]
-    del grad_dropout_view, dropout_mask
-    grad_dots = aten._softmax_backward_data(
-        grad_attend, attend, -1, torch.float32
-    )  # f32[32, 4, 65, 65]
-    del grad_attend, attend
-    # grad of dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    grad_bmm_view = grad_dots.mul_(
-        0.1767766952966369
-    )  # f32[32, 4, 65, 65], in place of grad_dots
-    del grad_dots
-    grad_bmm_view_view = grad_bmm_view.view([128, 65, 65])
-    grad_clone_2_unsafe_view = torch.bmm(
-        clone_unsafe_view.transpose(1, 2), grad_bmm_view_view
-    )  # f32[128, 32, 65]
-    del clone, clone_unsafe_view
-    grad_clone_unsafe_view_2 = torch.bmm(
-        grad_bmm_view_view, clone_2_unsafe_view.transpose(1, 2)
-    )  # f32[128, 65, 32]
-    del grad_bmm_view, grad_bmm_view_view, clone_2, clone_2_unsafe_view
-    # grad of q, k, v = (t.view(b, n, self.heads, -1).transpose(1, 2) for t in qkv)
-    grad_clone_2 = aten.clone(
-        grad_clone_3_unsafe_view.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32]
-    del grad_clone_3_unsafe_view
-    grad_clone_3 = aten.clone(
-        grad_clone_unsafe_view_2.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32]
-    del grad_clone_unsafe_view_2
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
-    grad_cat = torch.cat(
-        [
-            grad_clone_3.view([32, 65, 128]),
-            grad_clone_2_unsafe_view.view([32, 4, 32, 65])
-            .transpose(-1, -2)
-            .transpose(1, 2)
-            .view([32, 65, 128]),
-            grad_clone_2.view([32, 65, 128]),
-        ],
-        2,
-    )  # f32[32, 65, 384]
-    del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
-    # x = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
-    grad_cat_view = grad_cat.view([2080, 384])
-    grad_to_qkv_weight = torch.mm(
-        grad_cat_view.t(), norm.view([2080, 128])
-    )  # f32[384, 128]
-    del norm
-    grad_norm_view = torch.mm(grad_cat_view, weights.to_qkv_weight)  # f32[2080, 128]
-    del grad_cat, grad_cat_view
-    # grad of x = self.norm(x)
-    grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm_view.view([32, 65, 128]),
-        x,
-        [128],
-        norm_mean,
-        norm_rstd,
-        weights.norm_weight,
-        weights.norm_bias,
-        [True, True, True],
-    )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_norm_view, x, norm_mean, norm_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[32, 65, 128], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_norm_weight,
-        grad_norm_bias,
-        grad_to_qkv_weight,
-        grad_to_out_0_weight,
-        grad_sum.view([128]),
-    )
-
-
-def transformer_backward_3(taken, weights):
-    """Gradients of Transformer."""
-    grad_out, to_out_1_mask, clone, clone_2, dropout_mask, clone_3, x = taken
-    taken.clear()
-    # grad of return self.to_out(out)
-    grad_to_out_0_view = aten.native_dropout_backward(
-        grad_out, to_out_1_mask, 1.1111111111111112
-    )  # f32[32, 65, 128]
-    del to_out_1_mask
-    grad_to_out_0_view_view = grad_to_out_0_view.view([2080, 128])
-    grad_clone_4_view = torch.mm(
-        grad_to_out_0_view_view, weights.to_out_0_weight
-    )  # f32[2080, 128]
-    # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    clone_unsafe_view = clone.view([128, 65, 32])
-    clone_2_unsafe_view = clone_2.view([128, 32, 65])
-    bmm = torch.bmm(
-        clone_unsafe_view, clone_2_unsafe_view
-    )  # f32[128, 65, 65], recompute
-    dots = (
-        bmm.view([32, 4, 65, 65]) * 0.1767766952966369
-    )  # f32[32, 4, 65, 65], recompute
-    del bmm
-    # attn = self.dropout(self.attend(dots))
-    attend = aten._softmax(dots, -1, False)  # f32[32, 4, 65, 65], recompute
-    del dots
-    dropout = aten.native_dropout_backward(
-        attend, dropout_mask, 1.1111111111111112
-    )  # f32[32, 4, 65, 65], recompute
-    # out = torch.matmul(attn, v)
-    dropout_view = dropout.view([128, 65, 65])
-    clone_3_unsafe_view = clone_3.view([128, 65, 32])
-    bmm_2 = torch.bmm(dropout_view, clone_3_unsafe_view)  # f32[128, 65, 32], recompute
-    # out = out.transpose(1, 2).reshape(b, n, d)
-    clone_4 = aten.clone(
-        bmm_2.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32], recompute
-    del bmm_2
-    # grad of return self.to_out(out)
-    grad_to_out_0_weight = torch.mm(
-        grad_to_out_0_view_view.t(), clone_4.view([2080, 128])
-    )  # f32[128, 128]
-    del clone_4
-    grad_sum = aten.sum.dim_IntList(grad_to_out_0_view_view, [0], True)  # f32[1, 128]
-    del grad_to_out_0_view, grad_to_out_0_view_view
-    # grad of out = torch.matmul(attn, v)
-    grad_clone = aten.clone(
-        grad_clone_4_view.view([32, 65, 4, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 4, 65, 32]
-    del grad_clone_4_view
-    grad_clone_unsafe_view = grad_clone.view([128, 65, 32])
-    grad_clone_3_unsafe_view = torch.bmm(
-        dropout_view.transpose(1, 2), grad_clone_unsafe_view
-    )  # f32[128, 65, 32]
-    del dropout, dropout_view
-    grad_dropout_view = torch.bmm(
-        grad_clone_unsafe_view, clone_3_unsafe_view.transpose(1, 2)
-    )  # f32[128, 65, 65]
-    del grad_clone, grad_clone_unsafe_view, clone_3, clone_3_unsafe_view
-    # grad of attn = self.dropout(self.attend(dots))
-    grad_attend = aten.native_dropout_backward(
-        grad_dropout_view.view([32, 4, 65, 65]), dropout_mask, 1.1111111111111112
-    )  # f32[32, 4, 65, 65]
-    del grad_dropout_view, dropout_mask
-    grad_dots = aten._softmax_backward_data(
-        grad_attend, attend, -1, torch.float32
-    )  # f32[32, 4, 65, 65]
-    del grad_attend, attend
-    # grad of dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    grad_bmm_view = grad_dots.mul_(
-        0.1767766952966369
-    )  # f32[32, 4, 65, 65], in place of grad_dots
-    del grad_dots
-    grad_bmm_view_view = grad_bmm_view.view([128, 65, 65])
-    grad_clone_2_unsafe_view = torch.bmm(
-        clone_unsafe_view.transpose(1, 2), grad_bmm_view_view
-    )  # f32[128, 32, 65]
-    del clone, clone_unsafe_view
-    grad_clone_unsafe_view_2 = torch.bmm(
-        grad_bmm_view_view, clone_2_unsafe_view.transpose(1, 2)
-    )  # f32[128, 65, 32]
-    del grad_bmm_view, grad_bmm_view_view, clone_2, clone_2_unsafe_view
-    # grad of q, k, v = (t.view(b, n, self.heads, -1).transpose(1, 2) for t in qkv)
-    grad_clone_2 = aten.clone(
-        grad_clone_3_unsafe_view.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32]
-    del grad_clone_3_unsafe_view
-    grad_clone_3 = aten.clone(
-        grad_clone_unsafe_view_2.view([32, 4, 65, 32]).transpose(1, 2),
-        memory_format=torch.contiguous_format,
-    )  # f32[32, 65, 4, 32]
-    del grad_clone_unsafe_view_2
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
-    grad_cat = torch.cat(
-        [
-            grad_clone_3.view([32, 65, 128]),
-            grad_clone_2_unsafe_view.view([32, 4, 32, 65])
-            .transpose(-1, -2)
-            .transpose(1, 2)
-            .view([32, 65, 128]),
-            grad_clone_2.view([32, 65, 128]),
-        ],
-        2,
-    )  # f32[32, 65, 384]
-    del grad_clone_3, grad_clone_2_unsafe_view, grad_clone_2
-    # x = self.norm(x)
-    norm, norm_mean, norm_rstd = aten.native_layer_norm(
-        x, [128], weights.norm_weight, weights.norm_bias, 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
-    grad_cat_view = grad_cat.view([2080, 384])
-    grad_to_qkv_weight = torch.mm(
-        grad_cat_view.t(), norm.view([2080, 128])
-    )  # f32[384, 128]
-    del norm
-    grad_norm_view = torch.mm(grad_cat_view, weights.to_qkv_weight)  # f32[2080, 128]
-    del grad_cat, grad_cat_view
-    # grad of x = self.norm(x)
-    grad_x_2, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm_view.view([32, 65, 128]),
-        x,
-        [128],
-        norm_mean,
-        norm_rstd,
-        weights.norm_weight,
-        weights.norm_bias,
-        [True, True, True],
-    )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_norm_view, x, norm_mean, norm_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[32, 65, 128], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_norm_weight,
-        grad_norm_bias,
-        grad_to_qkv_weight,
-        grad_to_out_0_weight,
-        grad_sum.view([128]),
-    )
-
-
-# ---- block: transformer.layers.0.1.net ----
-
-
-def transformer_forward_2(x, weights):
-    """Forward of Transformer."""
-    # return self.net(x)
-    layer_0 = aten.native_layer_norm(
-        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
-    )[
-        0
-    ]  # f32[32, 65, 128]
-    layer_1 = torch.addmm(
-        weights.layer_1_bias, layer_0.view([2080, 128]), weights.layer_1_weight.t()
-    )  # f32[2080, 512]
+    # transformer.layers.0.1: return self.net(x)
+    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
     del layer_0
-    layer_2 = aten.gelu(layer_1.view([32, 65, 512]))  # f32[32, 65, 512]
-    layer_3, layer_3_mask = aten.native_dropout(
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3, layer_3_mask = torch.native_dropout(
         layer_2, 0.1, True
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
-    layer_4 = torch.addmm(
-        weights.layer_4_bias, layer_3.view([2080, 512]), weights.layer_4_weight.t()
-    )  # f32[2080, 128]
+    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
     del layer_3
-    layer_4_view = layer_4.view([32, 65, 128])
-    layer_5, layer_5_mask = aten.native_dropout(
-        layer_4_view, 0.1, True
+    layer_5, layer_5_mask = torch.native_dropout(
+        layer_4, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
-    del layer_4, layer_4_view
-    # x = ff(x) + x
-    out = layer_5.add_(x)  # f32[32, 65, 128], in place of layer_5
-    del layer_5
-    return layer_1, layer_3_mask, layer_5_mask, out
+    del layer_4
+    # transformer: x = ff(x) + x
+    out = layer_5.add_(x)  # f32[32, 65, 128]
+    return out, [layer_1, layer_3_mask, layer_5_mask]
 
 
-def transformer_forward_4(x, weights):
+def transformer_net_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Transformer."""
-    # return self.net(x)
-    layer_0 = aten.native_layer_norm(
-        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
-    )[
-        0
-    ]  # f32[32, 65, 128]
-    layer_1 = torch.addmm(
-        weights.layer_1_bias, layer_0.view([2080, 128]), weights.layer_1_weight.t()
-    )  # f32[2080, 512]
+    # transformer.layers.1.1: return self.net(x)
+    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
     del layer_0
-    layer_2 = aten.gelu(layer_1.view([32, 65, 512]))  # f32[32, 65, 512]
-    del layer_1
-    layer_3, layer_3_mask = aten.native_dropout(
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3, layer_3_mask = torch.native_dropout(
         layer_2, 0.1, True
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
-    layer_4 = torch.addmm(
-        weights.layer_4_bias, layer_3.view([2080, 512]), weights.layer_4_weight.t()
-    )  # f32[2080, 128]
-    layer_4_view = layer_4.view([32, 65, 128])
-    layer_5, layer_5_mask = aten.native_dropout(
-        layer_4_view, 0.1, True
+    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
+    del layer_3
+    layer_5, layer_5_mask = torch.native_dropout(
+        layer_4, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
-    del layer_4, layer_4_view
-    # x = ff(x) + x
-    out = layer_5.add_(x)  # f32[32, 65, 128], in place of layer_5
-    del layer_5
-    return layer_3_mask, layer_3, layer_5_mask, out
+    del layer_4
+    # transformer: x = ff(x) + x
+    out = layer_5.add_(x)  # f32[32, 65, 128]
+    return out, [layer_1, layer_3_mask, layer_5_mask]
 
 
-def transformer_backward_2(taken, weights):
-    """Gradients of Transformer."""
-    grad_out, layer_5_mask, layer_1, layer_3_mask, x = taken
-    taken.clear()
-    # grad of return self.net(x)
-    grad_layer_4_view = aten.native_dropout_backward(
+def transformer_net_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of Transformer."""
+    # transformer.layers.2.1: return self.net(x)
+    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
+    del layer_0
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3, layer_3_mask = torch.native_dropout(
+        layer_2, 0.1, True
+    )  # f32[32, 65, 512], bool[32, 65, 512]
+    del layer_2
+    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
+    del layer_3
+    layer_5, layer_5_mask = torch.native_dropout(
+        layer_4, 0.1, True
+    )  # f32[32, 65, 128], bool[32, 65, 128]
+    del layer_4
+    # transformer: x = ff(x) + x
+    out = layer_5.add_(x)  # f32[32, 65, 128]
+    return out, [layer_1, layer_3_mask, layer_5_mask]
+
+
+def transformer_layers_0_0_forward(
+    x: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of Transformer."""
+    # x = self.norm(x)
+    norm = F.layer_norm(x, [128], w["norm.weight"], w["norm.bias"])  # f32[32, 65, 128]
+    # qkv = self.to_qkv(x).chunk(3, dim=-1)
+    to_qkv = F.linear(norm, w["to_qkv.weight"])  # f32[32, 65, 384]
+    del norm
+    # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+    to_qkv_split_0, to_qkv_split_1, to_qkv_split_2 = to_qkv.split(128, -1)
+    clone = (
+        to_qkv_split_0.view(32, 65, 4, -1).transpose(1, 2).contiguous()
+    )  # f32[32, 4, 65, 32]
+    clone_2 = (
+        to_qkv_split_1.view(32, 65, 4, -1)
+        .transpose(1, 2)
+        .transpose(-1, -2)
+        .contiguous()
+    )  # f32[32, 4, 32, 65]
+    dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
+    dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
+    del dots_bmm
+    # attn = self.dropout(self.attend(dots))
+    attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
+    del dots
+    attn, attn_mask = torch.native_dropout(
+        attend, 0.1, True
+    )  # f32[32, 4, 65, 65], bool[32, 4, 65, 65]
+    del attend
+    # out = torch.matmul(attn, v)
+    out_clone = (
+        to_qkv_split_2.view(32, 65, 4, -1).transpose(1, 2).contiguous()
+    )  # f32[32, 4, 65, 32]
+    del to_qkv, to_qkv_split_0, to_qkv_split_1, to_qkv_split_2
+    out_bmm = attn @ out_clone  # f32[32, 4, 65, 32]
+    del attn
+    # out = out.transpose(1, 2).reshape(b, n, d)
+    out_copy = out_bmm.transpose(1, 2).contiguous().view(2080, 128)  # f32[2080, 128]
+    del out_bmm
+    # return self.to_out(out)
+    to_out_0 = F.linear(out_copy, w["to_out.0.weight"], w["to_out.0.bias"])
+    to_out_0 = to_out_0.view(32, 65, 128)  # f32[32, 65, 128]
+    del out_copy
+    to_out_1, to_out_1_mask = torch.native_dropout(
+        to_out_0, 0.1, True
+    )  # f32[32, 65, 128], bool[32, 65, 128]
+    del to_out_0
+    # transformer: x = attn(x) + x
+    out = to_out_1.add_(x)  # f32[32, 65, 128]
+    return out, [clone, clone_2, attn_mask, out_clone, to_out_1_mask]
+
+
+def transformer_net_forward_4(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of Transformer."""
+    # transformer.layers.3.1: return self.net(x)
+    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
+    del layer_0
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    del layer_1
+    layer_3, layer_3_mask = torch.native_dropout(
+        layer_2, 0.1, True
+    )  # f32[32, 65, 512], bool[32, 65, 512]
+    del layer_2
+    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
+    layer_5, layer_5_mask = torch.native_dropout(
+        layer_4, 0.1, True
+    )  # f32[32, 65, 128], bool[32, 65, 128]
+    del layer_4
+    # transformer: x = ff(x) + x
+    out = layer_5.add_(x)  # f32[32, 65, 128]
+    return out, [layer_3_mask, layer_3, layer_5_mask]
+
+
+def transformer_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    clone, clone_2, attn_mask, out_clone, out_copy, to_out_1_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of return self.to_out(out)
+    grad_to_out_0 = aten.native_dropout_backward(
+        grad_out, to_out_1_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del to_out_1_mask
+    grad_out_copy = grad_to_out_0 @ w["to_out.0.weight"]
+    grad_out_copy = grad_out_copy.view(32, 65, 4, 32)  # f32[32, 65, 4, 32]
+    # recompute dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+    dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
+    dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
+    del dots_bmm
+    # recompute attn = self.dropout(self.attend(dots))
+    attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
+    del dots
+    attn = aten.native_dropout_backward(
+        attend, attn_mask, 1.1111111111111112
+    )  # f32[32, 4, 65, 65]
+    # grad of return self.to_out(out)
+    grad_to_out_0_weight = torch.mm(
+        grad_to_out_0.flatten(0, 1).t(), out_copy
+    )  # f32[128, 128]
+    del out_copy
+    grad_to_out_0_bias = grad_to_out_0.flatten(0, 1).sum(0)  # f32[128]
+    del grad_to_out_0
+    # grad of out = torch.matmul(attn, v)
+    grad_out_bmm = grad_out_copy.transpose(1, 2).contiguous()  # f32[32, 4, 65, 32]
+    del grad_out_copy
+    grad_out_clone = attn.transpose(-2, -1) @ grad_out_bmm  # f32[32, 4, 65, 32]
+    del attn
+    grad_attn = grad_out_bmm @ out_clone.transpose(-2, -1)  # f32[32, 4, 65, 65]
+    del grad_out_bmm, out_clone
+    # grad of attn = self.dropout(self.attend(dots))
+    grad_attend = aten.native_dropout_backward(
+        grad_attn, attn_mask, 1.1111111111111112
+    )  # f32[32, 4, 65, 65]
+    del grad_attn, attn_mask
+    grad_dots = aten._softmax_backward_data(
+        grad_attend, attend, -1, torch.float32
+    )  # f32[32, 4, 65, 65]
+    del grad_attend, attend
+    # grad of dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+    grad_dots_bmm = grad_dots.mul_(0.1767766952966369)  # f32[32, 4, 65, 65]
+    del grad_dots
+    grad_clone_2 = clone.transpose(-2, -1) @ grad_dots_bmm  # f32[32, 4, 32, 65]
+    del clone
+    grad_clone = grad_dots_bmm @ clone_2.transpose(-2, -1)  # f32[32, 4, 65, 32]
+    del grad_dots_bmm, clone_2
+    # grad of q, k, v = (t.view(b, n, self.heads, -1).transpose(1, 2) for t in qkv)
+    grad_to_qkv_split_2 = grad_out_clone.transpose(1, 2).contiguous()
+    grad_to_qkv_split_2 = grad_to_qkv_split_2.view(32, 65, 128)  # f32[32, 65, 128]
+    del grad_out_clone
+    grad_to_qkv_split_0 = grad_clone.transpose(1, 2).contiguous()
+    grad_to_qkv_split_0 = grad_to_qkv_split_0.view(32, 65, 128)  # f32[32, 65, 128]
+    del grad_clone
+    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
+    grad_to_qkv = torch.cat(
+        [
+            grad_to_qkv_split_0,
+            grad_clone_2.transpose(-1, -2).transpose(1, 2).view(32, 65, 128),
+            grad_to_qkv_split_2,
+        ],
+        2,
+    )  # f32[32, 65, 384]
+    del grad_to_qkv_split_0, grad_clone_2, grad_to_qkv_split_2
+    # recompute x = self.norm(x)
+    norm, norm_mean, norm_rstd = torch.native_layer_norm(
+        x, [128], w["norm.weight"], w["norm.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
+    grad_to_qkv_weight = torch.mm(
+        grad_to_qkv.flatten(0, 1).t(), norm.flatten(0, 1)
+    )  # f32[384, 128]
+    del norm
+    grad_norm = grad_to_qkv @ w["to_qkv.weight"]  # f32[32, 65, 128]
+    del grad_to_qkv
+    # grad of x = self.norm(x)
+    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
+        grad_norm,
+        x,
+        [128],
+        norm_mean,
+        norm_rstd,
+        w["norm.weight"],
+        w["norm.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_norm, x, norm_mean, norm_rstd
+    grad_x = grad_out.add_(grad_x_norm)  # f32[32, 65, 128]
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "norm.bias": grad_norm_bias,
+        "to_qkv.weight": grad_to_qkv_weight,
+        "to_out.0.weight": grad_to_out_0_weight,
+        "to_out.0.bias": grad_to_out_0_bias,
+    }
+
+
+def transformer_net_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_1, layer_3_mask, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.0.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
         grad_out, layer_5_mask, 1.1111111111111112
     )  # f32[32, 65, 128]
     del layer_5_mask
-    grad_layer_4_view_view = grad_layer_4_view.view([2080, 128])
-    grad_layer_3_view = torch.mm(
-        grad_layer_4_view_view, weights.layer_4_weight
-    )  # f32[2080, 512]
-    # return self.net(x)
-    layer_1_view = layer_1.view([32, 65, 512])
-    layer_2 = aten.gelu(layer_1_view)  # f32[32, 65, 512], recompute
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    # recompute transformer.layers.0.1: return self.net(x)
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
     layer_3 = aten.native_dropout_backward(
         layer_2, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512], recompute
+    )  # f32[32, 65, 512]
     del layer_2
-    # grad of return self.net(x)
+    # grad of transformer.layers.0.1: return self.net(x)
     grad_layer_4_weight = torch.mm(
-        grad_layer_4_view_view.t(), layer_3.view([2080, 512])
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
     )  # f32[128, 512]
     del layer_3
-    grad_sum = aten.sum.dim_IntList(grad_layer_4_view_view, [0], True)  # f32[1, 128]
-    del grad_layer_4_view, grad_layer_4_view_view
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
     grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3_view.view([32, 65, 512]), layer_3_mask, 1.1111111111111112
+        grad_layer_3, layer_3_mask, 1.1111111111111112
     )  # f32[32, 65, 512]
-    del grad_layer_3_view, layer_3_mask
-    grad_layer_1_view = aten.gelu_backward(
-        grad_layer_2, layer_1_view
-    )  # f32[32, 65, 512]
-    del grad_layer_2, layer_1, layer_1_view
-    grad_layer_1_view_view = grad_layer_1_view.view([2080, 512])
-    grad_layer_0_view = torch.mm(
-        grad_layer_1_view_view, weights.layer_1_weight
-    )  # f32[2080, 128]
-    # return self.net(x)
-    layer_0, layer_0_mean, layer_0_rstd = aten.native_layer_norm(
-        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
-    # grad of return self.net(x)
+    del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    # recompute transformer.layers.0.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    # grad of transformer.layers.0.1: return self.net(x)
     grad_layer_1_weight = torch.mm(
-        grad_layer_1_view_view.t(), layer_0.view([2080, 128])
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
     )  # f32[512, 128]
     del layer_0
-    grad_sum_2 = aten.sum.dim_IntList(grad_layer_1_view_view, [0], True)  # f32[1, 512]
-    del grad_layer_1_view, grad_layer_1_view_view
-    grad_x_2, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0_view.view([32, 65, 128]),
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
         x,
         [128],
         layer_0_mean,
         layer_0_rstd,
-        weights.layer_0_weight,
-        weights.layer_0_bias,
+        w["0.weight"],
+        w["0.bias"],
         [True, True, True],
     )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_layer_0_view, x, layer_0_mean, layer_0_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[32, 65, 128], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_layer_0_weight,
-        grad_layer_0_bias,
-        grad_layer_1_weight,
-        grad_sum_2.view([512]),
-        grad_layer_4_weight,
-        grad_sum.view([128]),
-    )
-
-
-def transformer_backward_4(taken, weights):
-    """Gradients of Transformer."""
-    grad_out, layer_5_mask, layer_3, layer_3_mask, x = taken
-    taken.clear()
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
     # grad of return self.net(x)
-    grad_layer_4_view = aten.native_dropout_backward(
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
+
+
+def transformer_net_backward_2(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_1, layer_3_mask, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.1.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
         grad_out, layer_5_mask, 1.1111111111111112
     )  # f32[32, 65, 128]
     del layer_5_mask
-    grad_layer_4_view_view = grad_layer_4_view.view([2080, 128])
-    grad_layer_3_view = torch.mm(
-        grad_layer_4_view_view, weights.layer_4_weight
-    )  # f32[2080, 512]
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    # recompute transformer.layers.1.1: return self.net(x)
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3 = aten.native_dropout_backward(
+        layer_2, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del layer_2
+    # grad of transformer.layers.1.1: return self.net(x)
     grad_layer_4_weight = torch.mm(
-        grad_layer_4_view_view.t(), layer_3.view([2080, 512])
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
     )  # f32[128, 512]
     del layer_3
-    grad_sum = aten.sum.dim_IntList(grad_layer_4_view_view, [0], True)  # f32[1, 128]
-    del grad_layer_4_view, grad_layer_4_view_view
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
     grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3_view.view([32, 65, 512]), layer_3_mask, 1.1111111111111112
+        grad_layer_3, layer_3_mask, 1.1111111111111112
     )  # f32[32, 65, 512]
-    del grad_layer_3_view, layer_3_mask
-    # return self.net(x)
-    layer_0, layer_0_mean, layer_0_rstd = aten.native_layer_norm(
-        x, [128], weights.layer_0_weight, weights.layer_0_bias, 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1], recompute
-    layer_0_view = layer_0.view([2080, 128])
-    layer_1 = torch.addmm(
-        weights.layer_1_bias, layer_0_view, weights.layer_1_weight.t()
-    )  # f32[2080, 512], recompute
-    # grad of return self.net(x)
-    grad_layer_1_view = aten.gelu_backward(
-        grad_layer_2, layer_1.view([32, 65, 512])
-    )  # f32[32, 65, 512]
+    del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
     del grad_layer_2, layer_1
-    grad_layer_1_view_view = grad_layer_1_view.view([2080, 512])
-    grad_layer_0_view = torch.mm(
-        grad_layer_1_view_view, weights.layer_1_weight
-    )  # f32[2080, 128]
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    # recompute transformer.layers.1.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    # grad of transformer.layers.1.1: return self.net(x)
     grad_layer_1_weight = torch.mm(
-        grad_layer_1_view_view.t(), layer_0_view
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
     )  # f32[512, 128]
-    del layer_0, layer_0_view
-    grad_sum_2 = aten.sum.dim_IntList(grad_layer_1_view_view, [0], True)  # f32[1, 512]
-    del grad_layer_1_view, grad_layer_1_view_view
-    grad_x_2, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0_view.view([32, 65, 128]),
+    del layer_0
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
         x,
         [128],
         layer_0_mean,
         layer_0_rstd,
-        weights.layer_0_weight,
-        weights.layer_0_bias,
+        w["0.weight"],
+        w["0.bias"],
         [True, True, True],
     )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_layer_0_view, x, layer_0_mean, layer_0_rstd
-    grad_x = grad_out.add_(grad_x_2)  # f32[32, 65, 128], in place of grad_out
-    del grad_out, grad_x_2
-    return (
-        grad_x,
-        grad_layer_0_weight,
-        grad_layer_0_bias,
-        grad_layer_1_weight,
-        grad_sum_2.view([512]),
-        grad_layer_4_weight,
-        grad_sum.view([128]),
-    )
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
+    # grad of return self.net(x)
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
 
 
-# ---- block: transformer.norm..mlp_head ----
+def transformer_net_backward_3(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_1, layer_3_mask, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.2.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
+        grad_out, layer_5_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del layer_5_mask
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    # recompute transformer.layers.2.1: return self.net(x)
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3 = aten.native_dropout_backward(
+        layer_2, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del layer_2
+    # grad of transformer.layers.2.1: return self.net(x)
+    grad_layer_4_weight = torch.mm(
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
+    )  # f32[128, 512]
+    del layer_3
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
+    grad_layer_2 = aten.native_dropout_backward(
+        grad_layer_3, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    # recompute transformer.layers.2.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    # grad of transformer.layers.2.1: return self.net(x)
+    grad_layer_1_weight = torch.mm(
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
+    )  # f32[512, 128]
+    del layer_0
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
+        x,
+        [128],
+        layer_0_mean,
+        layer_0_rstd,
+        w["0.weight"],
+        w["0.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
+    # grad of return self.net(x)
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
 
 
-def norm_mlp_head_forward(x, weights):
-    """Forward of transformer.norm..mlp_head."""
-    # return self.norm(x)
+def transformer_layers_0_0_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    clone, clone_2, attn_mask, out_clone, to_out_1_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of return self.to_out(out)
+    grad_to_out_0 = aten.native_dropout_backward(
+        grad_out, to_out_1_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del to_out_1_mask
+    grad_out_copy = grad_to_out_0 @ w["to_out.0.weight"]
+    grad_out_copy = grad_out_copy.view(32, 65, 4, 32)  # f32[32, 65, 4, 32]
+    # recompute dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+    dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
+    dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
+    del dots_bmm
+    # recompute attn = self.dropout(self.attend(dots))
+    attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
+    del dots
+    attn = aten.native_dropout_backward(
+        attend, attn_mask, 1.1111111111111112
+    )  # f32[32, 4, 65, 65]
+    # recompute out = torch.matmul(attn, v)
+    out_bmm = attn @ out_clone  # f32[32, 4, 65, 32]
+    # recompute out = out.transpose(1, 2).reshape(b, n, d)
+    out_copy = out_bmm.transpose(1, 2).contiguous().view(2080, 128)  # f32[2080, 128]
+    del out_bmm
+    # grad of return self.to_out(out)
+    grad_to_out_0_weight = torch.mm(
+        grad_to_out_0.flatten(0, 1).t(), out_copy
+    )  # f32[128, 128]
+    del out_copy
+    grad_to_out_0_bias = grad_to_out_0.flatten(0, 1).sum(0)  # f32[128]
+    del grad_to_out_0
+    # grad of out = torch.matmul(attn, v)
+    grad_out_bmm = grad_out_copy.transpose(1, 2).contiguous()  # f32[32, 4, 65, 32]
+    del grad_out_copy
+    grad_out_clone = attn.transpose(-2, -1) @ grad_out_bmm  # f32[32, 4, 65, 32]
+    del attn
+    grad_attn = grad_out_bmm @ out_clone.transpose(-2, -1)  # f32[32, 4, 65, 65]
+    del grad_out_bmm, out_clone
+    # grad of attn = self.dropout(self.attend(dots))
+    grad_attend = aten.native_dropout_backward(
+        grad_attn, attn_mask, 1.1111111111111112
+    )  # f32[32, 4, 65, 65]
+    del grad_attn, attn_mask
+    grad_dots = aten._softmax_backward_data(
+        grad_attend, attend, -1, torch.float32
+    )  # f32[32, 4, 65, 65]
+    del grad_attend, attend
+    # grad of dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+    grad_dots_bmm = grad_dots.mul_(0.1767766952966369)  # f32[32, 4, 65, 65]
+    del grad_dots
+    grad_clone_2 = clone.transpose(-2, -1) @ grad_dots_bmm  # f32[32, 4, 32, 65]
+    del clone
+    grad_clone = grad_dots_bmm @ clone_2.transpose(-2, -1)  # f32[32, 4, 65, 32]
+    del grad_dots_bmm, clone_2
+    # grad of q, k, v = (t.view(b, n, self.heads, -1).transpose(1, 2) for t in qkv)
+    grad_to_qkv_split_2 = grad_out_clone.transpose(1, 2).contiguous()
+    grad_to_qkv_split_2 = grad_to_qkv_split_2.view(32, 65, 128)  # f32[32, 65, 128]
+    del grad_out_clone
+    grad_to_qkv_split_0 = grad_clone.transpose(1, 2).contiguous()
+    grad_to_qkv_split_0 = grad_to_qkv_split_0.view(32, 65, 128)  # f32[32, 65, 128]
+    del grad_clone
+    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
+    grad_to_qkv = torch.cat(
+        [
+            grad_to_qkv_split_0,
+            grad_clone_2.transpose(-1, -2).transpose(1, 2).view(32, 65, 128),
+            grad_to_qkv_split_2,
+        ],
+        2,
+    )  # f32[32, 65, 384]
+    del grad_to_qkv_split_0, grad_clone_2, grad_to_qkv_split_2
+    # recompute x = self.norm(x)
+    norm, norm_mean, norm_rstd = torch.native_layer_norm(
+        x, [128], w["norm.weight"], w["norm.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
+    grad_to_qkv_weight = torch.mm(
+        grad_to_qkv.flatten(0, 1).t(), norm.flatten(0, 1)
+    )  # f32[384, 128]
+    del norm
+    grad_norm = grad_to_qkv @ w["to_qkv.weight"]  # f32[32, 65, 128]
+    del grad_to_qkv
+    # grad of x = self.norm(x)
+    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
+        grad_norm,
+        x,
+        [128],
+        norm_mean,
+        norm_rstd,
+        w["norm.weight"],
+        w["norm.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_norm, x, norm_mean, norm_rstd
+    grad_x = grad_out.add_(grad_x_norm)  # f32[32, 65, 128]
+    return grad_x, {
+        "norm.weight": grad_norm_weight,
+        "norm.bias": grad_norm_bias,
+        "to_qkv.weight": grad_to_qkv_weight,
+        "to_out.0.weight": grad_to_out_0_weight,
+        "to_out.0.bias": grad_to_out_0_bias,
+    }
+
+
+def transformer_net_backward_4(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_3_mask, layer_3, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.3.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
+        grad_out, layer_5_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del layer_5_mask
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    grad_layer_4_weight = torch.mm(
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
+    )  # f32[128, 512]
+    del layer_3
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
+    grad_layer_2 = aten.native_dropout_backward(
+        grad_layer_3, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del grad_layer_3, layer_3_mask
+    # recompute transformer.layers.3.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
+    # grad of transformer.layers.3.1: return self.net(x)
+    # --- peak of the step, in transformer.layers.3.1.net ---
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    grad_layer_1_weight = torch.mm(
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
+    )  # f32[512, 128]
+    del layer_0
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
+        x,
+        [128],
+        layer_0_mean,
+        layer_0_rstd,
+        w["0.weight"],
+        w["0.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
+    # grad of return self.net(x)
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
+
+
+# ---- norm_mlp_head: transformer.norm..mlp_head ----
+
+
+def norm_mlp_head_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of norm_mlp_head."""
+    # transformer: return self.norm(x)
     transformer_norm, transformer_norm_mean, transformer_norm_rstd = (
-        aten.native_layer_norm(
-            x,
-            [128],
-            weights.transformer_norm_weight,
-            weights.transformer_norm_bias,
-            1e-05,
+        torch.native_layer_norm(
+            x, [128], w["transformer.norm.weight"], w["transformer.norm.bias"], 1e-05
         )
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
     # return self.mlp_head(x[:, 0])
-    mlp_head = torch.addmm(
-        weights.mlp_head_bias,
-        transformer_norm.select(1, 0),
-        weights.mlp_head_weight.t(),
+    mlp_head = F.linear(
+        transformer_norm.select(1, 0), w["mlp_head.weight"], w["mlp_head.bias"]
     )  # f32[32, 10]
-    return transformer_norm, transformer_norm_mean, transformer_norm_rstd, mlp_head
+    return mlp_head, [transformer_norm, transformer_norm_mean, transformer_norm_rstd]
 
 
-def norm_mlp_head_backward(taken, grad_mlp_head, weights):
-    """Gradients of transformer.norm..mlp_head."""
-    transformer_norm, x, transformer_norm_mean, transformer_norm_rstd = taken
-    taken.clear()
+def norm_mlp_head_backward(
+    kept: list[Tensor], taken: list[Tensor], grad_mlp_head: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of norm_mlp_head."""
+    transformer_norm, transformer_norm_mean, transformer_norm_rstd = drain(kept)
+    x = taken.pop()
     # grad of return self.mlp_head(x[:, 0])
     grad_transformer_norm_select = torch.mm(
-        grad_mlp_head, weights.mlp_head_weight
+        grad_mlp_head, w["mlp_head.weight"]
     )  # f32[32, 128]
     grad_mlp_head_weight = torch.mm(
         grad_mlp_head.t(), transformer_norm.select(1, 0)
     )  # f32[10, 128]
     del transformer_norm
-    grad_sum = aten.sum.dim_IntList(grad_mlp_head, [0], True)  # f32[1, 10]
-    grad_transformer_norm_select_2 = aten.select_backward(
+    grad_mlp_head_bias = grad_mlp_head.sum(0)  # f32[10]
+    grad_transformer_norm = aten.select_backward(
         grad_transformer_norm_select, [32, 65, 128], 1, 0
     )  # f32[32, 65, 128]
     del grad_transformer_norm_select
-    # grad of return self.norm(x)
+    # grad of transformer: return self.norm(x)
     grad_x, grad_transformer_norm_weight, grad_transformer_norm_bias = (
         aten.native_layer_norm_backward(
-            grad_transformer_norm_select_2,
+            grad_transformer_norm,
             x,
             [128],
             transformer_norm_mean,
             transformer_norm_rstd,
-            weights.transformer_norm_weight,
-            weights.transformer_norm_bias,
+            w["transformer.norm.weight"],
+            w["transformer.norm.bias"],
             [True, True, True],
         )
     )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_transformer_norm_select_2, x, transformer_norm_mean, transformer_norm_rstd
-    return (
-        grad_x,
-        grad_transformer_norm_weight,
-        grad_transformer_norm_bias,
-        grad_mlp_head_weight,
-        grad_sum.view([10]),
-    )
+    return grad_x, {
+        "transformer.norm.weight": grad_transformer_norm_weight,
+        "transformer.norm.bias": grad_transformer_norm_bias,
+        "mlp_head.weight": grad_mlp_head_weight,
+        "mlp_head.bias": grad_mlp_head_bias,
+    }
 
 
 # ---- the step: one autograd.Function per block ----
@@ -866,427 +901,322 @@ def norm_mlp_head_backward(taken, grad_mlp_head, weights):
 class Live:
     """Values that wait between the functions of one training step, by name and number of block."""
 
-    def __init__(self):
-        self.values = {}
-        self.versions = {}
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """`inputs` are the caller's and must stay as they are until backward."""
+        self.values: dict[Any, Any] = dict(inputs)
+        self.versions = {
+            k: v._version for k, v in inputs.items() if not v.is_inference()
+        }
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.values[key] = value
 
-    def lend(self, key, value):
-        """Keep an input, which is the caller's and must stay as it is until backward."""
-        self.values[key] = value
-        self.versions[key] = None if value.is_inference() else value._version
-
-    def __getitem__(self, key):
-        if key not in self.values:
-            raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it keeps as it goes: "
-                "retain_graph=True needs the forward of model.py (eager_forward)"
-            )
-        version = self.versions.get(key)
-        if version is not None and self.values[key]._version != version:
+    def __getitem__(self, key: Any) -> Any:
+        value = self.values[key]
+        if key in self.versions and value._version != self.versions[key]:
             raise RuntimeError(
                 f"{key} was changed in place between forward and backward, which reads it again"
             )
-        return self.values[key]
-
-    def take(self, key):
-        """Hand out a value for the last time."""
-        value = self[key]
-        del self.values[key]
         return value
 
-
-class ToPatchEmbeddingDropoutWeights(NamedTuple):
-    """What the functions of to_patch_embedding..dropout read besides activations."""
-
-    to_patch_embedding_weight: torch.Tensor
-    to_patch_embedding_bias: torch.Tensor
-    cls_token: torch.Tensor
-    pos_embedding: torch.Tensor
-
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.to_patch_embedding.weight,
-            model.to_patch_embedding.bias,
-            model.cls_token,
-            model.pos_embedding,
-        )
+    def take(self, name: str, i: int) -> Tensor:
+        """Hand out a value for the last time."""
+        return self.values.pop((name, i))
 
 
-class TransformerWeights(NamedTuple):
-    """What the functions of Transformer read besides activations."""
+def drain(values: list[Tensor]) -> list[Tensor]:
+    """What is in a list, which lets go of it: from here on it lives as long as its names."""
+    found = values[:]
+    values.clear()
+    return found
 
-    norm_weight: torch.Tensor
-    norm_bias: torch.Tensor
-    to_qkv_weight: torch.Tensor
-    to_out_0_bias: torch.Tensor
-    to_out_0_weight: torch.Tensor
+
+class RematStep(torch.autograd.Function):
+    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+
+    weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
+    buffers: tuple[str, ...] = ()  # what its forward updates
 
     @classmethod
-    def of(cls, module):
-        return cls(
-            module.norm.weight,
-            module.norm.bias,
-            module.to_qkv.weight,
-            module.to_out[0].bias,
-            module.to_out[0].weight,
-        )
+    def run(
+        cls, model: torch.nn.Module, path: str, token: Tensor, live: Live, i: int
+    ) -> Any:
+        """Block `i` of the step, with the tensors of the module at `path`."""
+        module = model.get_submodule(path)
 
+        def tensor(name: str) -> Tensor:
+            outer = name.startswith("/")
+            return attrgetter(name[1:])(model) if outer else attrgetter(name)(module)
 
-class TransformerWeights_2(NamedTuple):
-    """What the functions of Transformer read besides activations."""
+        w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
+        w |= {name: tensor(name) for name in cls.weights if name != "*"}
+        buffers = {name: tensor(name) for name in cls.buffers}
+        more: list[Tensor] = []
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
 
-    layer_0_weight: torch.Tensor
-    layer_0_bias: torch.Tensor
-    layer_1_bias: torch.Tensor
-    layer_1_weight: torch.Tensor
-    layer_4_bias: torch.Tensor
-    layer_4_weight: torch.Tensor
+    @staticmethod
+    def begin(
+        ctx: Any,
+        token: Tensor,
+        live: Live,
+        i: int,
+        names: tuple[str, ...],
+        buffers: Tensors,
+        *tensors: Tensor,
+    ) -> tuple[Tensors, Tensors]:
+        """Note what backward needs; weights and buffers by name."""
+        w = dict(zip(names, tensors))
+        ctx.save_for_backward(*w.values() or [token])
+        ctx.live, ctx.i, ctx.names = live, i, names
+        return w, buffers
+
+    @staticmethod
+    def resume(ctx: Any) -> tuple[Tensors, Live, int]:
+        """What `begin` noted.  Raises when backward has been here."""
+        w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
+        if live is None:
+            raise RuntimeError(
+                "backward ran a second time through a planned step, which frees what it "
+                "keeps as it goes: retain_graph=True needs the forward of "
+                "model.py (eager_forward)"
+            )
+        ctx.live = None
+        return w, live, ctx.i
 
     @classmethod
-    def of(cls, module):
-        return cls(
-            module[0].weight,
-            module[0].bias,
-            module[1].bias,
-            module[1].weight,
-            module[4].bias,
-            module[4].weight,
-        )
+    def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
+        """Gradients in the order of what `run` passed on."""
+        keys = [*ctx.names]
+        return token, None, None, None, None, *map(grads.get, keys)
 
 
-class NormMlpHeadWeights(NamedTuple):
-    """What the functions of transformer.norm..mlp_head read besides activations."""
+class ToPatchEmbeddingDropoutStep(RematStep):
+    """to_patch_embedding..dropout.
 
-    transformer_norm_weight: torch.Tensor
-    transformer_norm_bias: torch.Tensor
-    mlp_head_bias: torch.Tensor
-    mlp_head_weight: torch.Tensor
+    Keeps: dropout_mask 260.0 KiB.
+    Runs again: nothing.
+    """
 
-    @classmethod
-    def of(cls, model):
-        return cls(
-            model.transformer.norm.weight,
-            model.transformer.norm.bias,
-            model.mlp_head.bias,
-            model.mlp_head.weight,
-        )
-
-
-class ToPatchEmbeddingDropoutStep(torch.autograd.Function):
-    """to_patch_embedding..dropout."""
+    weights = (
+        "pos_embedding",
+        "cls_token",
+        "to_patch_embedding.weight",
+        "to_patch_embedding.bias",
+    )
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = ToPatchEmbeddingDropoutWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        live["dropout_mask", i], live["x", i + 1] = to_patch_embedding_dropout_forward(
-            live["img"], weights
-        )
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = ToPatchEmbeddingDropoutStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = to_patch_embedding_dropout_forward(live["img"], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = ToPatchEmbeddingDropoutWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            grad_pos_embedding,
-            grad_cls_token,
-            grad_to_patch_embedding_weight,
-            grad_to_patch_embedding_bias,
-        ) = to_patch_embedding_dropout_backward(
-            [live.take(("grad_x", i + 1)), live.take(("dropout_mask", i))],
-            live["img"],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = ToPatchEmbeddingDropoutStep.resume(ctx)
+        grads = to_patch_embedding_dropout_backward(
+            ctx.kept, [live.take("grad_x", i + 1)], live["img"], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_to_patch_embedding_weight,
-            grad_to_patch_embedding_bias,
-            grad_cls_token,
-            grad_pos_embedding,
-        )
+        return ToPatchEmbeddingDropoutStep.hand(ctx, token, grads)
 
 
-class TransformerStep(torch.autograd.Function):
-    """transformer.layers.0.0, transformer.layers.1.0, transformer.layers.2.0."""
+class TransformerLayers00Step(RematStep):
+    """transformer.layers.0.0, transformer.layers.1.0, transformer.layers.2.0.
+
+    Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
+    out_copy 1.0 MiB, to_out_1_mask 260.0 KiB.
+    Runs again: dots_bmm, dots, attend, attn, norm.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["clone", i],
-            live["clone_2", i],
-            live["dropout_mask", i],
-            live["clone_3", i],
-            live["clone_4", i],
-            live["to_out_1_mask", i],
-            live["x", i + 1],
-        ) = transformer_forward(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerLayers00Step.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_forward(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = TransformerWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_to_qkv_weight,
-            grad_to_out_0_weight,
-            grad_to_out_0_bias,
-        ) = transformer_backward(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("to_out_1_mask", i)),
-                live.take(("clone", i)),
-                live.take(("clone_2", i)),
-                live.take(("dropout_mask", i)),
-                live.take(("clone_4", i)),
-                live.take(("clone_3", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerLayers00Step.resume(ctx)
+        live["grad_x", i], grads = transformer_backward(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_to_qkv_weight,
-            grad_to_out_0_bias,
-            grad_to_out_0_weight,
-        )
+        return TransformerLayers00Step.hand(ctx, token, grads)
 
 
-class TransformerStep_2(torch.autograd.Function):
-    """transformer.layers.0.1.net, transformer.layers.1.1.net, transformer.layers.2.1.net."""
+class TransformerNetStep(RematStep):
+    """transformer.layers.0.1.net.
+
+    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Runs again: layer_2, layer_3, layer_0.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerWeights_2(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["layer_1", i],
-            live["layer_3_mask", i],
-            live["layer_5_mask", i],
-            live["x", i + 1],
-        ) = transformer_forward_2(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerNetStep.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_net_forward(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = TransformerWeights_2(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_layer_0_weight,
-            grad_layer_0_bias,
-            grad_layer_1_weight,
-            grad_layer_1_bias,
-            grad_layer_4_weight,
-            grad_layer_4_bias,
-        ) = transformer_backward_2(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("layer_5_mask", i)),
-                live.take(("layer_1", i)),
-                live.take(("layer_3_mask", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerNetStep.resume(ctx)
+        live["grad_x", i], grads = transformer_net_backward(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_layer_0_weight,
-            grad_layer_0_bias,
-            grad_layer_1_bias,
-            grad_layer_1_weight,
-            grad_layer_4_bias,
-            grad_layer_4_weight,
-        )
+        return TransformerNetStep.hand(ctx, token, grads)
 
 
-class TransformerStep_3(torch.autograd.Function):
-    """transformer.layers.3.0."""
+class TransformerNetStep_2(RematStep):
+    """transformer.layers.1.1.net.
+
+    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Runs again: layer_2, layer_3, layer_0.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["clone", i],
-            live["clone_2", i],
-            live["dropout_mask", i],
-            live["clone_3", i],
-            live["to_out_1_mask", i],
-            live["x", i + 1],
-        ) = transformer_forward_3(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerNetStep_2.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_net_forward_2(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = TransformerWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_to_qkv_weight,
-            grad_to_out_0_weight,
-            grad_to_out_0_bias,
-        ) = transformer_backward_3(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("to_out_1_mask", i)),
-                live.take(("clone", i)),
-                live.take(("clone_2", i)),
-                live.take(("dropout_mask", i)),
-                live.take(("clone_3", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerNetStep_2.resume(ctx)
+        live["grad_x", i], grads = transformer_net_backward_2(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_norm_weight,
-            grad_norm_bias,
-            grad_to_qkv_weight,
-            grad_to_out_0_bias,
-            grad_to_out_0_weight,
-        )
+        return TransformerNetStep_2.hand(ctx, token, grads)
 
 
-class TransformerStep_4(torch.autograd.Function):
-    """transformer.layers.3.1.net."""
+class TransformerNetStep_3(RematStep):
+    """transformer.layers.2.1.net.
+
+    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Runs again: layer_2, layer_3, layer_0.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = TransformerWeights_2(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
-        (
-            live["layer_3_mask", i],
-            live["layer_3", i],
-            live["layer_5_mask", i],
-            live["x", i + 1],
-        ) = transformer_forward_4(live["x", i], weights)
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerNetStep_3.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_net_forward_3(live["x", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    def backward(ctx, token):
-        weights = TransformerWeights_2(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
-        (
-            live["grad_x", i],
-            grad_layer_0_weight,
-            grad_layer_0_bias,
-            grad_layer_1_weight,
-            grad_layer_1_bias,
-            grad_layer_4_weight,
-            grad_layer_4_bias,
-        ) = transformer_backward_4(
-            [
-                live.take(("grad_x", i + 1)),
-                live.take(("layer_5_mask", i)),
-                live.take(("layer_3", i)),
-                live.take(("layer_3_mask", i)),
-                live.take(("x", i)),
-            ],
-            weights,
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerNetStep_3.resume(ctx)
+        live["grad_x", i], grads = transformer_net_backward_3(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return (
-            token,
-            None,
-            None,
-            grad_layer_0_weight,
-            grad_layer_0_bias,
-            grad_layer_1_bias,
-            grad_layer_1_weight,
-            grad_layer_4_bias,
-            grad_layer_4_weight,
-        )
+        return TransformerNetStep_3.hand(ctx, token, grads)
 
 
-class NormMlpHeadStep(torch.autograd.Function):
-    """transformer.norm..mlp_head."""
+class TransformerLayers00Step_2(RematStep):
+    """transformer.layers.3.0.
+
+    Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
+    to_out_1_mask 260.0 KiB.
+    Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm.
+    """
 
     @staticmethod
-    def forward(ctx, token, live, i, *tensors):
-        weights = NormMlpHeadWeights(*tensors)
-        ctx.save_for_backward(*weights)
-        ctx.live, ctx.i = live, i
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerLayers00Step_2.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_layers_0_0_forward(live["x", i], w)
+        return token.new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerLayers00Step_2.resume(ctx)
+        live["grad_x", i], grads = transformer_layers_0_0_backward(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
+        )
+        return TransformerLayers00Step_2.hand(ctx, token, grads)
+
+
+class TransformerNetStep_4(RematStep):
+    """transformer.layers.3.1.net.
+
+    Keeps: layer_3_mask 1.0 MiB, layer_3 4.1 MiB, layer_5_mask 260.0 KiB.
+    Runs again: layer_0, layer_1.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerNetStep_4.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_net_forward_4(live["x", i], w)
+        return token.new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerNetStep_4.resume(ctx)
+        live["grad_x", i], grads = transformer_net_backward_4(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
+        )
+        return TransformerNetStep_4.hand(ctx, token, grads)
+
+
+class NormMlpHeadStep(RematStep):
+    """transformer.norm..mlp_head.
+
+    Keeps: transformer_norm 1.0 MiB, transformer_norm_mean 8.1 KiB,
+    transformer_norm_rstd 8.1 KiB.
+    Runs again: nothing.
+    """
+
+    weights = (
+        "transformer.norm.weight",
+        "transformer.norm.bias",
+        "mlp_head.weight",
+        "mlp_head.bias",
+    )
+
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = NormMlpHeadStep.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
-        (
-            live["transformer_norm", i],
-            live["transformer_norm_mean", i],
-            live["transformer_norm_rstd", i],
-            mlp_head,
-        ) = norm_mlp_head_forward(live["x", i], weights)
+        mlp_head, ctx.kept = norm_mlp_head_forward(live["x", i], w)
         return mlp_head
 
     @staticmethod
-    def backward(ctx, grad_mlp_head):
-        if torch.is_grad_enabled():
-            raise RuntimeError(
-                "create_graph=True asks for gradients of gradients, which are not planned: "
-                "call eager_forward, the forward of model.py"
-            )
-        weights = NormMlpHeadWeights(*ctx.saved_tensors)
-        live, i = ctx.live, ctx.i
+    @once_differentiable
+    def backward(ctx: Any, grad_mlp_head: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = NormMlpHeadStep.resume(ctx)
         if grad_mlp_head is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for mlp_head, which this file was generated for"
             )
-        (
-            live["grad_x", i],
-            grad_transformer_norm_weight,
-            grad_transformer_norm_bias,
-            grad_mlp_head_weight,
-            grad_mlp_head_bias,
-        ) = norm_mlp_head_backward(
-            [
-                live.take(("transformer_norm", i)),
-                live.take(("x", i)),
-                live.take(("transformer_norm_mean", i)),
-                live.take(("transformer_norm_rstd", i)),
-            ],
-            grad_mlp_head,
-            weights,
+        live["grad_x", i], grads = norm_mlp_head_backward(
+            ctx.kept, [live.take("x", i)], grad_mlp_head, w
         )
-        return (
-            grad_mlp_head.new_empty(0),
-            None,
-            None,
-            grad_transformer_norm_weight,
-            grad_transformer_norm_bias,
-            grad_mlp_head_bias,
-            grad_mlp_head_weight,
-        )
+        return NormMlpHeadStep.hand(ctx, grad_mlp_head.new_empty(0), grads)
 
 
-def check_step(model, inputs):
+# The blocks in the order of forward, all but the last, and the module that each belongs to.
+REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
+    (ToPatchEmbeddingDropoutStep, ""),
+    (TransformerLayers00Step, "transformer.layers.0.0"),
+    (TransformerNetStep, "transformer.layers.0.1.net"),
+    (TransformerLayers00Step, "transformer.layers.1.0"),
+    (TransformerNetStep_2, "transformer.layers.1.1.net"),
+    (TransformerLayers00Step, "transformer.layers.2.0"),
+    (TransformerNetStep_3, "transformer.layers.2.1.net"),
+    (TransformerLayers00Step_2, "transformer.layers.3.0"),
+    (TransformerNetStep_4, "transformer.layers.3.1.net"),
+)
+
+
+def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
     """Refuse a model or inputs other than those that the plan was made for."""
-    for name, value, shape, dtype, requires_grad in (
-        ("img", inputs["img"], (32, 3, 32, 32), torch.float32, False),
+    for name, shape, dtype, requires_grad in (
+        ("img", (32, 3, 32, 32), torch.float32, False),
     ):
-        if not isinstance(value, torch.Tensor):
+        value = inputs[name]
+        if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, but this file was generated for a tensor"
             )
@@ -1294,12 +1224,14 @@ def check_step(model, inputs):
         if got != (shape, dtype, requires_grad) or value.device.type != "cpu":
             raise ValueError(
                 f"{name} is {value.dtype}{list(value.shape)} on {value.device.type} "
-                f"(requires_grad={value.requires_grad}), but this file was generated for {dtype}{list(shape)} on "
-                f"cpu (requires_grad={requires_grad}): regenerate it with these inputs"
+                f"(requires_grad={value.requires_grad}), but this file was generated for "
+                f"{dtype}{list(shape)} on cpu (requires_grad={requires_grad}): "
+                "regenerate it with these inputs"
             )
     if torch.is_autocast_enabled("cpu"):
         raise ValueError(
-            "this file was generated for a step without autocast: regenerate it, or leave autocast off"
+            "this file was generated for a step without autocast: "
+            "regenerate it, or leave autocast off"
         )
     text = "".join(
         f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};"
@@ -1308,9 +1240,20 @@ def check_step(model, inputs):
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
     if hashlib.sha256(text.encode()).hexdigest()[:16] != "e14f1da084803a82":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in evaluation are not those "
-            "that this file was generated for (807818 elements): regenerate it for this configuration"
+            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "evaluation are not those that this file was generated for "
+            "(807818 elements): regenerate it for this configuration"
         )
+
+
+def remat_step(model: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+    """Forward of the planned step; backward is waiting in what it returns."""
+    check_step(model, inputs)
+    live = Live({"img": inputs["img"]})
+    token = torch.empty(0, requires_grad=True)
+    for i, (step, path) in enumerate(REMAT_STEPS):
+        token = step.run(model, path, token, live, i)
+    return NormMlpHeadStep.run(model, "", token, live, len(REMAT_STEPS))
 
 
 class ViT(nn.Module):
@@ -1345,72 +1288,11 @@ class ViT(nn.Module):
         x = self.transformer(x)
         return self.mlp_head(x[:, 0])
 
-    def forward(self, img: Tensor):
+    def forward(self, img: Tensor) -> Tensor:
         """The planned training step; evaluation takes the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(img)
-        check_step(
-            self,
-            {
-                "img": img,
-            },
-        )
-        live = Live()
-        live.lend("img", img)
-        token = torch.empty(0, requires_grad=True)
-        token = ToPatchEmbeddingDropoutStep.apply(
-            token, live, 0, *ToPatchEmbeddingDropoutWeights.of(self)
-        )
-        token = TransformerStep.apply(
-            token,
-            live,
-            1,
-            *TransformerWeights.of(self.get_submodule("transformer.layers.0.0")),
-        )
-        token = TransformerStep_2.apply(
-            token,
-            live,
-            2,
-            *TransformerWeights_2.of(self.get_submodule("transformer.layers.0.1.net")),
-        )
-        token = TransformerStep.apply(
-            token,
-            live,
-            3,
-            *TransformerWeights.of(self.get_submodule("transformer.layers.1.0")),
-        )
-        token = TransformerStep_2.apply(
-            token,
-            live,
-            4,
-            *TransformerWeights_2.of(self.get_submodule("transformer.layers.1.1.net")),
-        )
-        token = TransformerStep.apply(
-            token,
-            live,
-            5,
-            *TransformerWeights.of(self.get_submodule("transformer.layers.2.0")),
-        )
-        token = TransformerStep_2.apply(
-            token,
-            live,
-            6,
-            *TransformerWeights_2.of(self.get_submodule("transformer.layers.2.1.net")),
-        )
-        token = TransformerStep_3.apply(
-            token,
-            live,
-            7,
-            *TransformerWeights.of(self.get_submodule("transformer.layers.3.0")),
-        )
-        token = TransformerStep_4.apply(
-            token,
-            live,
-            8,
-            *TransformerWeights_2.of(self.get_submodule("transformer.layers.3.1.net")),
-        )
-        mlp_head = NormMlpHeadStep.apply(token, live, 9, *NormMlpHeadWeights.of(self))
-        return mlp_head
+        return remat_step(self, {"img": img})
 
 
 def build_model() -> ViT:

@@ -139,10 +139,21 @@ def _after(statement: _Statement, body: list[_Statement], before: str) -> _State
     """Append the generated code to `body`; comments at its end go to the statement that follows."""
     if not before.strip():
         return statement
-    body += _statements(before)
+    first, *rest = _statements(before)
+    body += [_apart(first, 1), *rest]
     footer = cst.parse_module(dedent(before).strip("\n") + "\n").footer
-    leading = [*footer, cst.EmptyLine(indent=False), *getattr(statement, "leading_lines", ())]
-    changed: _Statement = statement.with_changes(leading_lines=leading)
+    own = list(getattr(statement, "leading_lines", ()))
+    while own and own[0].comment is None:
+        del own[0]
+    blank = cst.EmptyLine(indent=False)
+    changed: _Statement = statement.with_changes(leading_lines=[*footer, blank, blank, *own])
+    return changed
+
+
+def _apart(statement: _Statement, more: int) -> _Statement:
+    """With that many empty lines more before it."""
+    lines = [*([cst.EmptyLine(indent=False)] * more), *getattr(statement, "leading_lines", ())]
+    changed: _Statement = statement.with_changes(leading_lines=lines)
     return changed
 
 

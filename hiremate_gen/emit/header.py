@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from textwrap import wrap
 
 from hiremate_gen.emit.carry import HEADER
+from hiremate_gen.emit.glue import Glue
+from hiremate_gen.emit.table import peak_line, table
 from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.units import show_bytes
+
+_WIDEST = 100  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +34,56 @@ class Facts:
     seal: str = ""  # what `--check` reads
 
 
-def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
-    """Lines that start with `#`."""
+def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: Glue) -> str:
+    """Lines that start with `#`: the plan first, then what it was made for and what it costs."""
     inputs = ", ".join(f"{v.path}: {v.dtype}{list(v.shape)}" for v in graph.values if v.kind == "input" and v.path)
+    peak = (
+        f"{show_bytes(facts.peak_bytes)}  ({facts.peak_bytes} bytes; {facts.source_name}: "
+        f"{show_bytes(facts.eager_peak_bytes)}), in {_where(chain, schedule)}"
+    )
     rows = [
         ("source", f"{facts.source_name}  sha256:{facts.sha256[:16]}"),
         *(("", f"{name}  sha256:{digest[:16]}") for name, digest in facts.imports),
         ("inputs", inputs),
         ("device", f"{graph.device}, torch {facts.torch}, costs {facts.costs}"),
         ("budget", f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes)"),
-        ("peak", f"{show_bytes(facts.peak_bytes)}  ({facts.peak_bytes} bytes; {facts.source_name}: "
-                 f"{show_bytes(facts.eager_peak_bytes)}), in {_where(chain, schedule)}"),
-    ]  # fmt: skip
+        ("peak", peak),
+        ("", f"there {peak_line(glue, schedule)}"),
+        ("overhead", overhead(schedule.time_s, facts)),
+    ]
     extra = sum(graph.bytes(r) for r in graph.returned)
     if extra:
         text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
-        rows.append(("", text))
-    rows.append(("overhead", overhead(schedule.time_s, facts)))
+        rows.insert(-1, ("", text))
     rows += [("strategy", facts.strategy)] if facts.strategy else []
     rows += [("seal", facts.seal)] if facts.seal else []
-    lines = [HEADER, "#", f"# {facts.command}", "#"]
-    lines += [f"# {name:<9} {text}" for name, text in rows]
-    lines += ["#", *(f"# {row}".rstrip() for row in table(graph, chain, schedule))]
+    lines = [HEADER, "#", *_command(facts.command), "#"]
+    lines += [line for name, text in rows for line in _row(name, text)]
+    lines += ["#", *(f"# {row}".rstrip() for row in table(glue, schedule))]
     return "\n".join(lines)
+
+
+def _row(name: str, text: str) -> list[str]:
+    first, *more = wrap(text, _WIDEST - 12, break_long_words=False, break_on_hyphens=False)
+    return [f"# {name:<9} {first}", *(f"# {'':<9} {line}" for line in more)]
+
+
+def _command(command: str) -> list[str]:
+    """The command, over several lines where it is long, as a shell takes it."""
+    words = [_quoted(word) for word in shlex.split(command)]
+    lines, line = [], words[0]
+    for word in words[1:]:
+        if len(line) + len(word) + 5 > _WIDEST:
+            lines.append(f"{line} \\")
+            line = f"    {word}"
+        else:
+            line += f" {word}"
+    return [f"# {text}" for text in ([command] if len(command) + 2 <= _WIDEST else [*lines, line])]
+
+
+def _quoted(word: str) -> str:
+    """For a shell, in double quotes where the word has single ones and nothing that those would not quote."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def overhead(time_s: float, facts: Facts) -> str:
@@ -65,26 +98,3 @@ def overhead(time_s: float, facts: Facts) -> str:
 def _where(chain: Chain, schedule: Schedule) -> str:
     call = schedule.calls[schedule.peak_call]
     return f"{call.phase} of {chain.blocks[call.block].name}"
-
-
-def table(graph: Graph, chain: Chain, schedule: Schedule) -> list[str]:
-    """One row a block: what its forward keeps, what runs again before or in its backward, the peak there."""
-    rows = [("block", "forward keeps", "backward runs again", "peak there")]
-    again: list[tuple[int, int]] = []
-    for call in schedule.calls:
-        count = sum(step.again for step in call.steps)
-        if call.phase == "forward":
-            continue
-        if call.phase == "recompute":
-            again.append((call.block, count))
-            continue
-        block = chain.blocks[call.block]
-        forward = next(c for c in schedule.calls if c.phase == "forward" and c.block == call.block)
-        kept = sum(graph.bytes(r) for r in forward.results if r != block.output)
-        others = [f"{n} of {chain.blocks[b].name}" for b, n in again]
-        runs = ", ".join([f"{count} of {len(block.forward)} ops"] * bool(count) + others) or "-"
-        rows.append((block.name, show_bytes(kept), runs, show_bytes(call.peak_bytes)))
-        again = []
-    rows[1:] = rows[:0:-1]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
-import re
 from collections.abc import Iterable
 
+from hiremate_gen.emit.faces import faces
+from hiremate_gen.emit.identifiers import RESERVED, Taken, identifier, short
+from hiremate_gen.emit.products import RESHAPES, reads
+from hiremate_gen.emit.sources import Sources
 from hiremate_gen.ir import Block, Graph, Op
 from hiremate_gen.ir.graph import RNG_STATE
 
@@ -25,60 +26,58 @@ _RESULTS = {
     "max": ("", "indices"),
     "min": ("", "indices"),
 }
-# What generated functions use by a global name, and their own parameters.
-_GLOBALS = ("torch", "F", "aten", "rng_state", "replaying", "taken", "weights", "buffers")
-RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_GLOBALS})
-_LONGEST = 40
-
-
-def identifier(text: str) -> str:
-    """`text` as a Python identifier: dots become underscores, a leading digit gets one before it."""
-    name = re.sub(r"\W", "_", text).strip("_") or "value"
-    return (f"layer_{name}" if name[0].isdigit() else name)[:_LONGEST]
-
-
-def short(target: str) -> str:
-    """`aten._softmax.default` -> `softmax`."""
-    return identifier(target.split(".")[1].strip("_")) if "." in target else target
 
 
 class Names:
     """Value -> identifier for everything that the functions of one block touch.
 
-    The block's input is `x` and its output `out`, so that blocks which do the same work read the same.
+    The block's input is `x` and its output `out`, so that blocks which do the same work read the same.  Names depend
+    on the block alone, not on the plan: whatever its functions keep or make again has one name in all of them.
     """
 
     def __init__(self, graph: Graph, block: Block, prefix: str) -> None:
         self._graph, self._block, self._prefix = graph, block, prefix
         # Names of the user's module may be hidden inside a generated function: it does not use them.
-        self._taken = set(RESERVED)
+        self._taken = Taken(RESERVED)
         self._names: dict[str, str] = {}
-        self._of: dict[str, str] = {}  # gradient -> the forward value that it is the gradient of
         self._alone = _single_op_modules(graph, block)
+        self._assigned = _assigned(graph, block)
+        self.faces = faces(graph, block)
+        self._face = {root: value for value, root in reversed(self.faces.items())}
         self._ends()
         self._statics()
-        for op in self._program():
-            self._outputs(op)
+        ops = self._program()
+        self._forward([op for op in ops if not op.backward])
+        self._backward([op for op in ops if op.backward])
 
     def __getitem__(self, value: str) -> str:
+        value = self.faces.get(value, value)
         if value not in self._names:  # a root of another block that crosses without a gradient
-            self._set(value, self._foreign(value))
+            self._names[value] = self._taken.one(self._foreign(value))
         return self._names[value]
+
+    def face(self, root: str) -> str:
+        """The value whose shape the name of `root` stands for."""
+        return self._face.get(root, root)
+
+    def path(self, static: str) -> str:
+        """A parameter or buffer by its name on the block's module, or after a slash by that on the model; constants,
+        which have no name, by number."""
+        path = self._graph.index[static].path
+        if self._graph.index[static].kind == "constant":
+            constants = [v.name for v in self._graph.values if v.kind == "constant"]
+            return f"constant {constants.index(static) + 1}"
+        if not self._prefix:
+            return path
+        inside = path.startswith(self._prefix + ".")
+        return path.removeprefix(self._prefix + ".") if inside else f"/{path}"
 
     def _foreign(self, value: str) -> str:
         if self._graph.index[value].kind == "tangent":
             output = next(o.value for o in self._graph.outputs if o.grad == value)
             return f"grad_{self._names.get(output or '', 'output')}"
         maker = self._graph.maker.get(value)
-        return value if maker is None else self._base(maker)
-
-    def _set(self, value: str, base: str) -> None:
-        base = identifier(base)
-        name, n = base, 2
-        while name in self._taken:
-            name, n = f"{base}_{n}", n + 1
-        self._taken.add(name)
-        self._names[value] = name
+        return value if maker is None else self._wishes(maker)[0]
 
     def _ends(self) -> None:
         block = self._block
@@ -89,86 +88,178 @@ class Names:
             (block.grad_input, "grad_x"),
         ):
             if root is not None and root not in self._names:
-                self._set(root, name)
-        if block.input is not None:
-            self._of[block.grad_input or ""] = block.input
+                self._names[root] = self._taken.one(name)
 
     def _program(self) -> list[Op]:
         mine = {*self._block.forward, *self._block.backward}
         return [op for op in self._graph.computes if op.name in mine]
 
     def _statics(self) -> None:
-        """Parameters first, so that their names never depend on activations."""
-        for value in static_values(self._graph, (*self._block.forward, *self._block.backward)):
-            path, kind = self._graph.index[value].path, self._graph.index[value].kind
-            name = path.removeprefix(self._prefix + ".") if self._prefix else path
-            self._set(value, "constant" if kind == "constant" else name)
+        """Inputs go by their own name; parameters and buffers need none but for their gradients."""
+        touched = static_values(self._graph, (*self._block.forward, *self._block.backward))
+        for value in touched:
+            if self._graph.index[value].kind == "input":
+                self._names[value] = self._taken.one(self._graph.index[value].path)
+        mine = set(self._block.backward)
         for parameter, gradient in self._graph.gradients:
-            if parameter in self._names and gradient not in self._names:
-                self._of[gradient] = parameter
-                self._set(gradient, f"grad_{self._names[parameter]}")
+            maker = self._graph.producer.get(self._graph.index[gradient].root)
+            root = self.faces.get(gradient, gradient)
+            if root not in self._names and (maker in mine or (maker is None and parameter in touched)):
+                self._names[root] = self._taken.one(f"grad_{self._path(parameter)}")
 
-    def _outputs(self, op: Op) -> None:
-        for name in op.inputs:
-            self._views(name)
-        base = self._gradient_base(op) if op.backward else self._base(op)
-        suffixes = _RESULTS.get(op.target.split(".")[1], ()) if "." in op.target else ()
-        for index, value in enumerate(op.outputs):
-            if value is None or value in self._names:
-                continue
-            if op.target == RNG_STATE:
-                self._set(value, f"{base}_rng")
-            elif op.backward:
-                self._set(value, self._gradient(op, index, value))
-            else:
+    def _path(self, static: str) -> str:
+        return identifier(self.path(static).strip("/"))
+
+    # ---- forward -----------------------------------------------------------------------------------------------
+
+    def _forward(self, ops: list[Op]) -> None:
+        wishes: dict[str, list[str]] = {}
+        for op in (o for o in ops if o.target != RNG_STATE):
+            key = op.name.removesuffix("_mask") if op.target == "aten.native_dropout.default" else op.name
+            if self._graph.op.get(key, op).outputs[0] not in self._names:
+                wishes.setdefault(key, self._wishes(op))
+        views = self._eligible(ops)
+        likely = [v for v in views if self._graph.maker[v].tupled or self._uses(ops, v) > 1]
+        wishes |= {value: self._view_wishes(value) for value in likely}
+        named = self._taken.all(wishes)
+        named |= self._taken.all({v: self._view_wishes(v) for v in views if v not in named})
+        for op in ops:
+            base = named.get(op.name) or named.get(op.name.removesuffix("_mask")) or self._wishes(op)[-1]
+            applied = self._graph.op.get(op.name.removesuffix("_mask"), op)
+            if applied.outputs[0] in self._names:  # it has a name that says where it goes, not what it is
+                base = next((w for w in self._wishes(op)[len(op.origin.targets) :]), base)
+            suffixes = _RESULTS.get(op.target.split(".")[1], ()) if "." in op.target else ()
+            for index, value in enumerate(op.outputs):
+                if value is None or value in self._names:
+                    continue
+                if op.target == RNG_STATE:
+                    self._names[value] = self._taken.one(f"{self._wishes(op)[0]}_rng")
+                    continue
                 suffix = suffixes[index] if index < len(suffixes) else str(index) if index else ""
-                self._set(value, f"{base}_{suffix}" if suffix else base)
+                whole = op.name in named and not suffix
+                self._names[value] = base if whole else self._taken.one(f"{base}_{suffix}" if suffix else base)
+        self._names |= {value: named[value] for value in views}
 
-    def _views(self, value: str) -> None:
-        """Views carry the name that the user gave them, else that of what they show."""
-        if value in self._names or value not in self._graph.maker:
-            return
-        op = self._graph.maker[value]
-        if not op.view:
-            return
-        for name in op.inputs:
-            self._views(name)
-        targets = op.origin.targets
-        for index, output in enumerate(op.outputs):
-            if output is None or output in self._names:
-                continue
-            if targets and len(targets) == len(op.outputs):
-                self._set(output, targets[index])
-            else:
-                self._set(output, f"{self[op.inputs[0]]}_{short(op.target)}")
-
-    def _base(self, op: Op) -> str:
-        origin = op.origin
-        if len(origin.targets) == 1:
-            return origin.targets[0]
+    def _wishes(self, op: Op) -> list[str]:
+        """What the first result of a forward op may be called, best first."""
+        origin, kind = op.origin, short(op.target)
+        if op.target == "aten.native_dropout_backward.default":
+            kind = "dropout"
+        views = [t for v in op.outputs if v is not None for t in self._face_targets(v)]
+        targets = origin.targets if len(origin.targets) == 1 else tuple(views)
+        found = list(targets[:1])
+        module = self.relative(origin.module)
         if origin.module in self._alone:
-            return origin.module.removeprefix(self._prefix + ".") if self._prefix else origin.module
-        return short(op.target)
+            found.append(module or origin.module.rpartition(".")[2])
+        copied = self._shown_name(op.inputs[0]) if op.target == "aten.clone.default" and op.inputs else ""
+        if copied:
+            found.append(f"{copied}_copy")
+        statement = self._assigned.get((origin.owner, origin.line), ())
+        if len(statement) == 1:
+            found.append(f"{statement[0]}_{kind}")
+        if module:
+            found.append(f"{module}_{kind}")
+        return [*found, kind]
 
-    def _gradient_base(self, op: Op) -> str:
-        return f"grad_{short(op.target)}"
+    def _face_targets(self, root: str) -> list[str]:
+        views = [v for v, r in self.faces.items() if r == root]
+        found = [self._graph.maker[v].origin.targets for v in views]
+        return [t[0] for t in found if len(t) == 1]
 
-    def _gradient(self, op: Op, index: int, value: str) -> str:
-        """`grad_<name>` of the forward value that has this gradient: by the graph, else by shape."""
-        source = self._of.get(value)
-        if source is None and op.derives is not None:
-            shape = self._graph.index[value].shape
-            inputs = [
-                n for n in self._graph.op[op.derives].inputs if self._graph.index[n].dtype.startswith(("f", "b", "c"))
-            ]
-            source = next((n for n in inputs[index:] + inputs[:index] if self._graph.index[n].shape == shape), None)
-        elif source is None:
-            source = next((self._of[n] for n in op.inputs if n in self._of), None)
-        if source is None:
-            return self._gradient_base(op)
-        self._of[value] = source
-        self._views(source)
-        return f"grad_{self[source]}"
+    def relative(self, module: str) -> str:
+        if not self._prefix:
+            return module
+        return "" if module == self._prefix else module.removeprefix(self._prefix + ".")
+
+    def _shown_name(self, value: str) -> str:
+        """What the user calls a value that is a view or what it is a view of; nothing where that has no name."""
+        op = self._graph.maker.get(value)
+        root = self.faces.get(value, value)
+        if root in self._names or op is None:
+            return self._names.get(root, "")
+        if len(op.origin.targets) == 1:
+            return op.origin.targets[0]
+        if op.view and op.tupled and len(op.origin.targets) == len(op.outputs):
+            return op.origin.targets[op.outputs.index(value)]
+        return self._shown_name(op.inputs[0]) if op.view else ""
+
+    def _uses(self, ops: list[Op], view: str) -> int:
+        return sum(view in reads(self._graph, op) for op in ops)
+
+    # ---- views -------------------------------------------------------------------------------------------------
+
+    def _eligible(self, ops: Iterable[Op]) -> list[str]:
+        """Views that may get a line of their own, in order of first use."""
+        found: dict[str, None] = {}
+
+        def visit(value: str) -> None:
+            op = self._graph.maker.get(value)
+            if op is None or not op.view or value in self._names or value in self.faces or value in found:
+                return
+            visit(op.inputs[0])
+            found.update(dict.fromkeys(o for o in op.outputs if o is not None and o not in self._names))
+
+        for op in ops:
+            for value in reads(self._graph, op):
+                if not self._graph.index[self._graph.index[value].root].static:
+                    visit(value)
+        return list(found)
+
+    def _view_wishes(self, value: str) -> list[str]:
+        op = self._graph.maker[value]
+        targets, index = op.origin.targets, op.outputs.index(value)
+        found = [targets[index]] if len(targets) == len(op.outputs) and (op.tupled or len(targets) == 1) else []
+        base = self._shown_name(op.inputs[0]) or self._base(op.inputs[0])
+        if op.target in RESHAPES:
+            return [*found, f"{base}_{len(self._graph.index[value].shape)}d"]
+        return [*found, f"{base}_{short(op.target)}" + (f"_{index}" if op.tupled else "")]
+
+    def _base(self, value: str) -> str:
+        value = self.faces.get(value, value)
+        op = self._graph.maker.get(value)
+        if value in self._names or op is None:
+            return self._names.get(value, value)
+        return self._base(op.inputs[0]) if op.view else self._wishes(op)[0]
+
+    # ---- backward ----------------------------------------------------------------------------------------------
+
+    def _backward(self, ops: list[Op]) -> None:
+        sources = Sources(self._graph, self._block, self.faces)
+        wishes: dict[str, list[str]] = {}
+        for op in ops:
+            for index, value in enumerate(op.outputs):
+                source = sources.learn(op, index, value) if value is not None else None
+                if value is not None and value not in self._names:
+                    wishes[value] = self._gradient_wishes(op, source)
+        final = {v for v in wishes if self._graph.maker[v].derives is None and len(wishes[v]) > 1}
+        wanted = {wishes[v][0]: v for v in final}  # a sum of gradients comes before what it is the sum of
+        wishes = {v: ws if wanted.get(ws[0], v) == v else ws[1:] for v, ws in wishes.items()}
+        self._names |= self._taken.all(wishes)
+        self._names |= self._taken.all({v: self._gradient_view(v) for v in self._eligible(ops)})
+
+    def _gradient_wishes(self, op: Op, source: str | None) -> list[str]:
+        derived = self._graph.op.get(op.derives or "")
+        via = self.relative(derived.origin.module) if derived is not None else ""
+        if derived is not None and derived.origin.module not in self._alone:
+            via = short(derived.target)
+        name = f"grad_{self._source_name(source)}" if source is not None else ""
+        if name:
+            return [name, f"{name}_{via}"] if via else [name]
+        return [f"grad_{via}" if via else f"grad_{short(op.target)}", f"grad_{short(op.target)}"]
+
+    def _source_name(self, source: str) -> str:
+        while (op := self._graph.maker.get(source)) is not None and op.target in RESHAPES and not op.origin.targets:
+            source = op.inputs[0]
+        if self._graph.index[source].static and self._graph.index[source].kind != "input":
+            return self._path(source)
+        return self._names.get(source) or self._shown_name(source) or self._base(source)
+
+    def _gradient_view(self, value: str) -> list[str]:
+        op = self._graph.maker[value]
+        base = self._base(op.inputs[0])
+        if op.target in RESHAPES:
+            return [f"{base}_{len(self._graph.index[value].shape)}d"]
+        return [f"{base}_{short(op.target)}" + (f"_{op.outputs.index(value)}" if op.tupled else "")]
 
 
 def static_values(graph: Graph, ops: Iterable[str]) -> tuple[str, ...]:
@@ -184,10 +275,25 @@ def static_values(graph: Graph, ops: Iterable[str]) -> tuple[str, ...]:
 
 
 def _single_op_modules(graph: Graph, block: Block) -> frozenset[str]:
-    """Modules with one op in the block: their name says what the op is."""
+    """Modules with one op in the block: their name says what the op is.  Counting batches is no op of its own."""
     counts: dict[str, int] = {}
     for name in block.forward:
         op = graph.op[name]
-        if not op.random and op.target != RNG_STATE:
+        counts_batches = op.writes_buffer and len(op.outputs) == 1 and not op.tupled
+        if not op.random and op.target != RNG_STATE and not counts_batches:
             counts[op.origin.module] = counts.get(op.origin.module, 0) + 1
-    return frozenset(m for m, n in counts.items() if n == 1 and m and m != block.name)
+    return frozenset(m for m, n in counts.items() if n == 1 and m)
+
+
+def _assigned(graph: Graph, block: Block) -> dict[tuple[str, int], tuple[str, ...]]:
+    """(module, line) -> what the statement there assigns."""
+    first, last = block.forward[0], block.forward[-1]
+    inside = False
+    found: dict[tuple[str, int], tuple[str, ...]] = {}
+    for op in graph.ops:
+        inside = inside or op.name == first
+        if inside and op.origin.targets:
+            found[op.origin.owner, op.origin.line] = op.origin.targets
+        if op.name == last:
+            break
+    return found

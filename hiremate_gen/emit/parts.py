@@ -8,50 +8,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FunctionPart:
-    """A function of one block: `def name(parameters): body; return results`."""
+    """A function of one block: `def name(parameters) -> annotation: body; return returns`."""
 
     name: str
     doc: str
     parameters: tuple[str, ...]
+    annotation: str
     body: tuple[str, ...]
-    results: tuple[str, ...]
+    returns: tuple[str, ...]
     phase: str
 
 
 @dataclass(frozen=True, slots=True)
-class WeightsPart:
-    """A named tuple of the tensors of one kind of block: `fields` pairs names with expressions on `module`, which is
-    the block's, or on `model`."""
-
-    name: str
-    doc: str
-    fields: tuple[tuple[str, str], ...]
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """What `of` needs."""
-        found = {re.split(r"[.\[]", text.removeprefix("getattr("))[0] for _, text in self.fields}
-        return tuple(name for name in ("module", "model") if name in found)
-
-
-@dataclass(frozen=True, slots=True)
 class StepPart:
-    """One call inside a `Function`: `targets = function(arguments)`; `weights` is the line before it, if any."""
+    """One call inside a `Function`: `targets = function(arguments)`, and the lines before and after it."""
 
-    weights: str
+    before: tuple[str, ...]
     targets: tuple[str, ...]
     function: str
     arguments: tuple[str, ...]
-    after: tuple[str, ...]  # lines after it
+    after: tuple[str, ...]
 
     @property
-    def reads_weights(self) -> bool:
-        return "weights" in self.arguments
-
-    @property
-    def line(self) -> str:
+    def lines(self) -> tuple[str, ...]:
         call = f"{self.function}({', '.join(self.arguments)})"
-        return f"{', '.join(self.targets)} = {call}" if self.targets else call
+        return (*self.before, f"{', '.join(self.targets)} = {call}" if self.targets else call, *self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +41,12 @@ class ClassPart:
 
     name: str
     doc: str
-    weights: str
-    buffers: str  # name of the named tuple of buffers that forward writes; empty when there is none
-    repeats: tuple[str, ...]  # weights passed once more for each further part of their gradient
+    weights: tuple[str, ...]  # names on the block's module, after a slash on the model; "*" for all its parameters
+    buffers: tuple[str, ...]
     inputs: tuple[str, ...]  # inputs of the model that need gradients here
+    repeats: tuple[tuple[str, str], ...]  # (key, weight): passed once more for each further part of its gradient
     last: bool
-    shares_weights: bool  # another block's backward runs this one again
+    shared: bool  # another block's backward runs this one again
     forward: tuple[StepPart, ...]
     outputs: tuple[str, ...]  # what the model returns (the last block)
     grad_outputs: tuple[str, ...]  # what arrives for each output
@@ -73,21 +54,25 @@ class ClassPart:
     expected: tuple[tuple[str, str], ...]  # (argument, output) that a gradient is planned for
     stores: tuple[tuple[str, str], ...]  # (slot, expression) set before backward's calls
     backward: tuple[StepPart, ...]
-    gradients: tuple[str, ...]
+    gradients: tuple[str, ...]  # names of the dictionaries that backward's calls hand back
+    token: str
 
     @property
-    def backward_reads_weights(self) -> bool:
-        return any(step.reads_weights for step in self.backward)
+    def begun(self) -> str:
+        """What forward takes of `begin`: that which a line reads by its name."""
+        lines = [line for step in self.forward for line in step.lines]
+        return _read(("w", "buffers"), [*lines, "w"] if self.shared else lines)
+
+    @property
+    def resumed(self) -> str:
+        """The same for backward and `resume`."""
+        lines = [line for step in self.backward for line in step.lines]
+        return _read(("w", "live", "i"), [*lines, *(f"live[{slot}]" for slot, _ in self.stores)])
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyPart:
-    """One line of the planned forward: `targets = cls.apply(token, live, index, arguments)`."""
-
-    targets: str
-    cls: str
-    index: int
-    arguments: tuple[str, ...]
+def _read(names: tuple[str, ...], lines: list[str]) -> str:
+    code = re.sub(r'"[^"]*"', '""', "\n".join(lines))
+    return ", ".join(name if re.search(rf"\b{name}\b", code) else "_" for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +96,24 @@ class ModelPart:
     uses_rng: bool
     inputs: tuple[InputPart, ...]
     constants: tuple[tuple[str, str], ...]  # inputs that are no tensors: source text, and what they must equal
+    arguments: tuple[str, ...]  # source text of the inputs
+    made: tuple[tuple[str, str], ...]  # tensors that forward makes from Python values: key, expression
     parameters: int
     digest: str
     functions: tuple[tuple[str, tuple[FunctionPart, ...]], ...]  # grouped under a heading
-    weights: tuple[WeightsPart, ...]
     classes: tuple[ClassPart, ...]
-    applies: tuple[ApplyPart, ...]
+    any_inputs: bool
+    any_repeats: bool
+    rows: tuple[str, ...]  # of the table of blocks, all but the last
+    repeated: bool  # some of them stand for several blocks
+    last: str  # class of the last block
+    last_path: str
+    outputs: tuple[str, ...]  # names of the tensors that the model returns
+    called: dict[str, str]  # these names -> in words for their user
     result: str  # source text of what the model returns
-    called: dict[str, str]  # its tensors by name -> in words for their user
+    direct: bool  # which is the outputs as they are
     signature: str  # what stands in the parentheses of forward
+    returns: str  # its annotation, with the arrow
     passed: str  # its parameters as arguments of a call
     receiver: str  # its first parameter: "self"
     eager: str  # the name that model.py's own forward goes by

@@ -1,34 +1,31 @@
-"""The whole file: model.py carried over, the functions of the step before the planned class, black."""
+"""The whole file: model.py carried over, the functions of the step before the planned class."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from textwrap import dedent, indent
 
 import black
 import jinja2
 from black.mode import TargetVersion
 
-from hiremate_gen.emit.bindings import bound_names, free_import
+from hiremate_gen.emit.bindings import bound_names
 from hiremate_gen.emit.carry import carry, eager_name
-from hiremate_gen.emit.glue import Glue, input_slot
+from hiremate_gen.emit.free import OURS, freed
+from hiremate_gen.emit.functions import Function
+from hiremate_gen.emit.glue import Glue
 from hiremate_gen.emit.header import Facts, header
-from hiremate_gen.emit.parts import FunctionPart, InputPart, ModelPart
-from hiremate_gen.errors import UnsupportedError
+from hiremate_gen.emit.identifiers import quoted
+from hiremate_gen.emit.parts import InputPart, ModelPart
+from hiremate_gen.emit.steps import input_slot
 from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.ir.source import SourceFile
 
 MODE = black.Mode(line_length=88, target_versions={TargetVersion.PY311})
-_OURS = frozenset({"Live", "check_step", "rng_state", "replaying"})
-_IMPORTS = (
-    "import hashlib",
-    "import torch",
-    "import torch.nn.functional as F",
-    "from contextlib import contextmanager",
-    "from typing import NamedTuple",
-)
+LONGEST = 120  # lines of a function
 
 
 @dataclass(frozen=True)
@@ -40,106 +37,110 @@ class Contract:
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
     leaves: tuple[str, ...]  # where each leaf stands in it: `[1]`, `['logits']`
-    unindexed: frozenset[str] = frozenset()  # paths of modules that call a child by a number and have no index
 
 
 def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract, facts: Facts) -> str:
-    """The text of the generated file.  Raises UnsupportedError for what cannot be written down."""
-    taken = bound_names(source)
-    clash = sorted(taken & (_OURS | {"aten"}))
-    if clash:
-        raise UnsupportedError(
-            f"the file uses the name {clash[0]!r}, which generated code needs",
-            where=source.path,
-            hint="give it another name in model.py",
-        )
-    glue = _glue(source, graph, chain, schedule, contract)
+    """The text of the generated file.  Raises UnsupportedError for what cannot be written down.
+
+    Only what is generated goes through black: what is carried over stays as it is.
+    """
+    glue = _glue(source, graph, chain, schedule)
     model = _model(source, graph, glue, contract)
     environment = _environment()
-    before = environment.get_template("step.py.jinja").render(model=model)
-    forward = environment.get_template("forward.py.jinja").render(model=model)
-    imports = _imports(source, before)
-    text = carry(source, forward=forward, before=before, header=header(graph, chain, schedule, facts), imports=imports)
-    return str(black.format_str(text, mode=MODE))
+    before = _formatted(environment.get_template("step.py.jinja").render(model=model))
+    forward = _method(environment.get_template("forward.py.jinja").render(model=model))
+    (before, forward), imports = freed(source, before, forward)
+    top = header(graph, chain, schedule, facts, glue)
+    return carry(source, forward=forward, before=before, header=top, imports=imports)
 
 
-def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract) -> Glue:
-    assert source.planned is not None
-    reserved = bound_names(source) | _OURS
-    glue = Glue(graph, chain, schedule, reserved, source.planned.forward.receiver, contract.unindexed)
+def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:
+    glue = Glue(graph, chain, schedule, bound_names(source) | frozenset(OURS), _too_long)
     glue.build()
     return glue
 
 
-def labels(
-    source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract
-) -> Callable[[int, str], str]:
+def labels(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Callable[[int, str], str]:
     """What the functions of a block, by its number, call a value in the file that `emit` writes."""
-    glue = _glue(source, graph, chain, schedule, contract)
-    return lambda number, value: glue.names[number][value]
+    glue = _glue(source, graph, chain, schedule)
+    return lambda number, value: glue.blocks.names[number][value]
 
 
-def _imports(source: SourceFile, text: str) -> list[str]:
-    needed = []
-    for statement in _IMPORTS:
-        name, new = free_import(source, statement)
-        wanted = statement.split()[-1]
-        if name != wanted:
-            raise UnsupportedError(
-                f"the file means something of its own by {wanted!r}, which generated code needs",
-                where=source.path,
-                hint=f"give it another name than {wanted}",
-            )
-        if new is not None and (
-            f"{wanted}." in text or f"{wanted}(" in text or f"@{wanted}" in text or f"({wanted})" in text
-        ):
-            needed.append(new)
-    return needed
+def _formatted(text: str) -> str:
+    return str(black.format_str(text, mode=MODE))
+
+
+def _method(text: str) -> str:
+    """Formatted as it will stand, one level in."""
+    inside = _formatted("class _:\n" + indent(text, "    "))
+    return dedent(inside.partition("\n")[2])
+
+
+def _too_long(function: Function) -> bool:
+    return _lines(function.parameters, function.body, function.returns) > LONGEST
+
+
+@cache
+def _lines(parameters: tuple[tuple[str, str], ...], body: tuple[str, ...], returns: tuple[str, ...]) -> int:
+    """How many a function with this text has."""
+    head = f"def {'_' * 24}({', '.join(f'{n}: {t}' for n, t in parameters)}) -> tuple[Tensor, Tensors]:\n    ''\n"
+    last = f"return {', '.join(returns)}" if returns else "return"
+    return _formatted(head + indent("\n".join([*body, last]), "    ")).count("\n")
 
 
 def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> ModelPart:
     assert source.planned is not None
     signature = source.planned.forward
     classes = glue.named_classes()
-    own = iter(glue.output_names())
-    leaves = [next(own) if o.value is not None else o.constant for o in graph.outputs]
+    outputs = glue.output_names()
+    own = iter(outputs)
+    result = contract.result([next(own) if o.value is not None else o.constant for o in graph.outputs])
+    last = next(part for part, numbers in classes if len(glue.chain.blocks) - 1 in numbers)
+    constants = [v for v in graph.values if v.kind == "constant"]
+    inputs = _inputs(graph)
+    rows = glue.rows(classes)
     return ModelPart(
         source_name=source.name,
         device_type=graph.device.partition(":")[0],
         uses_rng=glue.uses_rng,
-        inputs=_inputs(graph, glue),
+        inputs=inputs,
         constants=contract.constants,
+        arguments=(*(n.name for n in inputs), *(name for name, _ in contract.constants)),
+        made=tuple((f"constant {n}", v.path) for n, v in enumerate(constants, 1)),
         parameters=contract.parameters,
         digest=contract.digest,
-        functions=tuple((f"block: {name}", _ordered(parts.values())) for name, parts in glue.functions.items()),
-        weights=tuple(glue.weights.values()),
-        classes=classes,
-        applies=tuple(glue.applies),
-        result=contract.result(leaves),
-        called=_called(graph, glue, contract),
+        functions=glue.groups_of_functions(),
+        classes=tuple(part for part, _ in classes),
+        any_inputs=any(part.inputs for part, _ in classes),
+        any_repeats=any(part.repeats for part, _ in classes),
+        rows=rows,
+        repeated=any(row.startswith("*") for row in rows),
+        last=last.name,
+        last_path=glue.blocks.prefixes[-1],
+        outputs=tuple(outputs),
+        called=_called(graph, outputs, contract),
+        result=result,
+        direct=result in (f"({', '.join(outputs)})", ", ".join(outputs)),
         signature=signature.text,
+        returns=f" -> {signature.returns}" if signature.returns else "",
         passed=signature.arguments,
         receiver=signature.receiver,
         eager=eager_name(source),
     )
 
 
-def _called(graph: Graph, glue: Glue, contract: Contract) -> dict[str, str]:
+def _called(graph: Graph, names: Sequence[str], contract: Contract) -> dict[str, str]:
     """Name of an output in the last block -> what its user knows it by, as it can stand in a string."""
     tensors = [(o.value, path) for o, path in zip(graph.outputs, contract.leaves, strict=True) if o.value is not None]
     called = {}
-    for name, (value, path) in zip(glue.output_names(), tensors, strict=True):
+    for name, (value, path) in zip(names, tensors, strict=True):
         module = graph.maker[value].origin.module if value in graph.maker else ""
         text = f"output{path}{f', which {module} makes,' * bool(module)}" if path else "the output"
-        called[name] = json.dumps(text, ensure_ascii=False)[1:-1]
+        called[name] = quoted(text)[1:-1]
     return called
 
 
-def _ordered(parts: Iterable[FunctionPart]) -> tuple[FunctionPart, ...]:
-    return tuple(sorted(parts, key=lambda f: ("forward", "recompute", "backward").index(f.phase)))
-
-
-def _inputs(graph: Graph, glue: Glue) -> tuple[InputPart, ...]:
+def _inputs(graph: Graph) -> tuple[InputPart, ...]:
     differentiable = {p for p, _ in graph.gradients}
     used = {graph.index[n].root for op in graph.ops for n in op.inputs}
     return tuple(
@@ -168,5 +169,5 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    environment.filters["quoted"] = quoted
     return environment

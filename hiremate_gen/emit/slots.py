@@ -1,6 +1,8 @@
-"""Where values wait between functions: `live["fc", i]`."""
+"""Where values wait between functions: in a list that one function leaves to another, else `live["fc", i]`."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from hiremate_gen.emit.names import Names
 from hiremate_gen.ir import Chain, Graph
@@ -32,12 +34,22 @@ class Slots:
     def key(self, root: str, reader: int) -> str:
         """The subscript for `root` as the functions of block `reader` write it."""
         name, number = self._keys[root]
-        if root in self._shared:
-            return f'"{name}", {number}'
-        return f'"{name}", {relative(number, reader)}'
+        return f'"{name}", {number if root in self._shared else relative(number, reader)}'
 
 
 def relative(number: int, reader: int) -> str:
     """Block `number` as seen from block `reader`, where `i` is the latter."""
     offset = number - reader
     return "i" if offset == 0 else f"i {'+' if offset > 0 else '-'} {abs(offset)}"
+
+
+def left_to(
+    roots: Iterable[str], touched: dict[str, list[int]], takes: dict[int, tuple[str, ...]]
+) -> dict[int, list[str]]:
+    """Call -> those of `roots` that it takes and no other call touches; `takes` are the calls to choose from."""
+    found: dict[int, list[str]] = {}
+    for root in roots:
+        calls = touched.get(root, [])
+        if len(calls) == 1 and root in takes.get(calls[0], ()):
+            found.setdefault(calls[0], []).append(root)
+    return found

@@ -75,6 +75,7 @@ class Origin:
     line: int = 0
     text: str = ""  # the statement's first line, stripped
     targets: tuple[str, ...] = ()  # names that the statement assigns, when this op makes what they are given
+    owner: str = ""  # path of the module whose forward holds the statement: "transformer.h.0"
 
 
 @dataclass(frozen=True, slots=True)
