@@ -22,7 +22,7 @@ class Options:
     model_path: str
     budget_text: str = ""  # as written: "6GiB"
     budget: int | float | None = None  # None only where `dump` stops before it is needed
-    output: str = "-"
+    output: str = "-"  # empty: nothing is written, as with --explain alone
     model: str | None = None
     inputs: tuple[str, ...] = ()
     device: str = "cpu"
@@ -36,6 +36,19 @@ class Options:
     time_limit_s: float = TIME_LIMIT_S
     verify: bool = True
     force: bool = False
+    explain: bool = False
+    sweep: bool = False
+    report: str | None = None  # path of the page
+    cache: bool = True  # keep solved blocks in `cache_folder`
+
+    @property
+    def cache_folder(self) -> str | None:
+        """Where solved blocks are kept: `HIREMATE_GEN_CACHE`, or the user's folder for caches; None: nowhere."""
+        given = os.environ.get("HIREMATE_GEN_CACHE")
+        if not self.cache or given == "":
+            return None
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        return given or (os.path.join(root, "hiremate-gen") if os.path.isabs(root) else None)
 
     @property
     def command(self) -> str:
@@ -57,7 +70,7 @@ class Options:
             words += ["--time-limit", f"{self.time_limit_s:g}"]
         if self.plan is not None:
             words += ["--plan", os.path.basename(self.plan)]
-        return shlex.join([*words, "-o", os.path.basename(self.output)])
+        return shlex.join([*words, *(["-o", os.path.basename(self.output)] if self.output else [])])
 
 
 @dataclass(frozen=True, slots=True)

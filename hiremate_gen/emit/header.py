@@ -24,6 +24,8 @@ class Facts:
     costs: str
     torch: str  # major.minor
     strategy: str = ""  # the method and how it ended, where it is not the usual one
+    imports: tuple[tuple[str, str], ...] = ()  # other files of the user's: path, digest
+    seal: str = ""  # what `--check` reads
 
 
 def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
@@ -31,19 +33,20 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts) -> str:
     inputs = ", ".join(f"{v.path}: {v.dtype}{list(v.shape)}" for v in graph.values if v.kind == "input" and v.path)
     rows = [
         ("source", f"{facts.source_name}  sha256:{facts.sha256[:16]}"),
+        *(("", f"{name}  sha256:{digest[:16]}") for name, digest in facts.imports),
         ("inputs", inputs),
         ("device", f"{graph.device}, torch {facts.torch}, costs {facts.costs}"),
         ("budget", f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes)"),
         ("peak", f"{show_bytes(facts.peak_bytes)}  ({facts.peak_bytes} bytes; {facts.source_name}: "
                  f"{show_bytes(facts.eager_peak_bytes)}), in {_where(chain, schedule)}"),
-        ("overhead", overhead(schedule.time_s, facts)),
     ]  # fmt: skip
-    if facts.strategy:
-        rows.append(("strategy", facts.strategy))
     extra = sum(graph.bytes(r) for r in graph.returned)
     if extra:
         text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
-        rows.insert(5, ("", text))
+        rows.append(("", text))
+    rows.append(("overhead", overhead(schedule.time_s, facts)))
+    rows += [("strategy", facts.strategy)] if facts.strategy else []
+    rows += [("seal", facts.seal)] if facts.seal else []
     lines = [HEADER, "#", f"# {facts.command}", "#"]
     lines += [f"# {name:<9} {text}" for name, text in rows]
     lines += ["#", *(f"# {row}".rstrip() for row in table(graph, chain, schedule))]

@@ -118,6 +118,7 @@ class ModelPart:
     classes: tuple[ClassPart, ...]
     applies: tuple[ApplyPart, ...]
     result: str  # source text of what the model returns
+    called: dict[str, str]  # its tensors by name -> in words for their user
     signature: str  # what stands in the parentheses of forward
     passed: str  # its parameters as arguments of a call
     receiver: str  # its first parameter: "self"

@@ -28,7 +28,6 @@ _IMPORTS = (
     "import torch.nn.functional as F",
     "from contextlib import contextmanager",
     "from typing import NamedTuple",
-    "from torch.autograd.function import once_differentiable",
 )
 
 
@@ -40,6 +39,7 @@ class Contract:
     parameters: int
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
+    leaves: tuple[str, ...]  # where each leaf stands in it: `[1]`, `['logits']`
     unindexed: frozenset[str] = frozenset()  # paths of modules that call a child by a number and have no index
 
 
@@ -53,9 +53,7 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
             where=source.path,
             hint="give it another name in model.py",
         )
-    assert source.planned is not None
-    glue = Glue(graph, chain, schedule, taken | _OURS, source.planned.forward.receiver, contract.unindexed)
-    glue.build()
+    glue = _glue(source, graph, chain, schedule, contract)
     model = _model(source, graph, glue, contract)
     environment = _environment()
     before = environment.get_template("step.py.jinja").render(model=model)
@@ -63,6 +61,22 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
     imports = _imports(source, before)
     text = carry(source, forward=forward, before=before, header=header(graph, chain, schedule, facts), imports=imports)
     return str(black.format_str(text, mode=MODE))
+
+
+def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract) -> Glue:
+    assert source.planned is not None
+    reserved = bound_names(source) | _OURS
+    glue = Glue(graph, chain, schedule, reserved, source.planned.forward.receiver, contract.unindexed)
+    glue.build()
+    return glue
+
+
+def labels(
+    source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract
+) -> Callable[[int, str], str]:
+    """What the functions of a block, by its number, call a value in the file that `emit` writes."""
+    glue = _glue(source, graph, chain, schedule, contract)
+    return lambda number, value: glue.names[number][value]
 
 
 def _imports(source: SourceFile, text: str) -> list[str]:
@@ -102,11 +116,23 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         classes=classes,
         applies=tuple(glue.applies),
         result=contract.result(leaves),
+        called=_called(graph, glue, contract),
         signature=signature.text,
         passed=signature.arguments,
         receiver=signature.receiver,
         eager=eager_name(source),
     )
+
+
+def _called(graph: Graph, glue: Glue, contract: Contract) -> dict[str, str]:
+    """Name of an output in the last block -> what its user knows it by, as it can stand in a string."""
+    tensors = [(o.value, path) for o, path in zip(graph.outputs, contract.leaves, strict=True) if o.value is not None]
+    called = {}
+    for name, (value, path) in zip(glue.output_names(), tensors, strict=True):
+        module = graph.maker[value].origin.module if value in graph.maker else ""
+        text = f"output{path}{f', which {module} makes,' * bool(module)}" if path else "the output"
+        called[name] = json.dumps(text, ensure_ascii=False)[1:-1]
+    return called
 
 
 def _ordered(parts: Iterable[FunctionPart]) -> tuple[FunctionPart, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import traceback
 
 from hiremate_gen.errors import HiremateError, LoadError
 from hiremate_gen.ir.source import Skipped, SourceFile
+from hiremate_gen.load.argv import ArgumentsMissing
 from hiremate_gen.load.place import Place
 
 
@@ -23,9 +23,10 @@ def blame(error: BaseException, doing: str, source: SourceFile, where: Place, hi
     if isinstance(error, SyntaxError) and error.filename:
         spot = f"{shown(error.filename, source, where)}:{error.lineno or 1}:{error.offset or 1}"
         return LoadError(f"syntax error: {error.msg}", where=spot)
+    if isinstance(error, ArgumentsMissing):
+        message = f"the file parses its command line while {doing}, and there is none: {error.message}"
+        return LoadError(message, where=spot, hint=error.hint)
     if isinstance(error, SystemExit):
-        if any(f.filename == argparse.__file__ for f in traceback.extract_tb(error.__traceback__)):
-            hint = "the model needs its command-line arguments: give them defaults, or take them from somewhere else"
         return LoadError(f"the file ends the program while {doing}", where=spot, hint=hint)
     text = str(error).strip().partition("\n")[0]
     return LoadError(f"{type(error).__name__}: {text}, while {doing}", where=spot, hint=hint)

@@ -110,7 +110,7 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
         return f"[{', '.join(parts)}]", at
     if kind in (dict, OrderedDict):
         items = ", ".join(f"{key!r}: {text}" for key, text in zip(spec.context, parts, strict=True))
-        return f"{{{items}}}".replace("'", '"'), at
+        return f"{{{items}}}", at
     if dataclasses.is_dataclass(kind) and isinstance(spec.context, list) and len(spec.context) == 2:
         names, missing = spec.context
         fields = [*(f"{n}={text}" for n, text in zip(names, parts, strict=True)), *(f"{n}=None" for n in missing)]
@@ -118,6 +118,12 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
     if is_namedtuple(spec):
         return f"{spec.context.__name__}({', '.join(parts)})", at
     raise UnsupportedError(f"forward returns a {getattr(kind, '__name__', kind)}: return tensors in a tuple or dict")
+
+
+def leaf_paths(structure: pytree.TreeSpec) -> tuple[str, ...]:
+    """Where each leaf stands in what the model returns, as Python source behind it: `[1]`, `['logits']`, `.logits`."""
+    result = pytree.tree_unflatten(list(range(structure.num_leaves)), structure)
+    return tuple(pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(result)[0])
 
 
 def is_namedtuple(spec: pytree.TreeSpec) -> bool:

@@ -11,7 +11,16 @@ from torch import fx, nn
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.trace.constants import sources
-from hiremate_gen.trace.contract import digest, named_arguments, open_ended, result_source, shared, unindexed, unset
+from hiremate_gen.trace.contract import (
+    digest,
+    leaf_paths,
+    named_arguments,
+    open_ended,
+    result_source,
+    shared,
+    unindexed,
+    unset,
+)
 from hiremate_gen.trace.direct import direct_joint
 from hiremate_gen.trace.exported import exported_joint
 from hiremate_gen.trace.kernels import eager_kernels
@@ -46,6 +55,11 @@ class Traced:
     def leaf_constants(self) -> tuple[str | None, ...]:
         """For each leaf that the model returns: None for a tensor, else its source text."""
         return tuple(None if leaf.is_tensor else repr(leaf.constant) for leaf in self.leaves)
+
+    @property
+    def leaf_paths(self) -> tuple[str, ...]:
+        """Where each leaf stands in what the model returns: `[1]`, `['logits']`."""
+        return leaf_paths(self.structure)
 
     def result_source(self, leaves: Sequence[str]) -> str:
         """Source of what the model returns, given the source of its leaves."""

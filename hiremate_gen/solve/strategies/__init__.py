@@ -22,15 +22,16 @@ def plan(
     strategy: str = STRATEGY,
     time_limit_s: float = TIME_LIMIT_S,
     jobs: int = 2,
+    cache: str | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> Plan:
     """The fastest plan that `strategy`, one of `config.STRATEGIES`, finds within `budget_bytes`.
 
     Judged by the exact replay, whatever the method believes.  Raises InfeasibleError when the method has none, with the
-    smallest budget for which it has one.
+    smallest budget for which it has one.  `cache` is a folder where ours keeps solved blocks.
     """
     if strategy == STRATEGY:
-        return solve(graph, chain, budget_bytes, time_limit_s=time_limit_s, jobs=jobs, report=report)
+        return solve(graph, chain, budget_bytes, time_limit_s=time_limit_s, jobs=jobs, cache=cache, report=report)
     # Not before they are needed: the solver and what it brings take a second to import.
     from hiremate_gen.solve.bound import lower_bound
     from hiremate_gen.solve.build import to_plan

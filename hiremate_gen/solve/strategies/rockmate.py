@@ -26,4 +26,5 @@ def rockmate(given: Problem, budget: int) -> Found:
 
 @lru_cache(maxsize=2)
 def _schedules(given: Problem) -> tuple[Codes, ...]:
-    return ((), *over_chain(given, lambda block: options(block, given.effort)))
+    kinds = len({block.twin for block in given.chain.blocks})
+    return ((), *over_chain(given, lambda block: options(block, given.effort, kinds)))
