@@ -5,7 +5,8 @@ The stages are the blocks of the chain, each with two ways: keep all that its ba
 and run it forward again later.  The DP is theirs over memory in levels (FORMULATION.md, "Sequential DP", with one
 option a block).  Every level's schedule is measured by the exact replay, so the rounding of sizes costs no budget.
 
-Not implemented: stages finer than a block.  A model that is one block has nothing to choose.
+Not implemented: stages finer than a block; a model that is one block has nothing to choose.  In chains of hundreds of
+blocks a checkpoint spans as many as `dp.py` allows.
 """
 
 from __future__ import annotations
