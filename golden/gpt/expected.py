@@ -11,7 +11,7 @@
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy()
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
-# seal      v1-4a2a91c3d88b-3d0a36316f4e
+# seal      v1-c1ee503388ea-3d0a36316f4e
 #
 # block                      count  forward keeps  peak there  backward runs again
 # transformer                1      257.0 KiB      10.0 MiB    -
