@@ -20,6 +20,7 @@ def generate(
     inputs: Sequence[str] = (),
     device: str = "cpu",
     costs: str = "roofline",
+    strategy: str = "hiremate",
     plan: str | None = None,
     time_limit_s: float | None = None,
     verify: bool = True,
@@ -30,11 +31,15 @@ def generate(
     Arguments are as on the command line (`hiremate-gen --help`); `output` is only named in the header.
     Raises hiremate_gen.errors.HiremateError.
     """
-    from hiremate_gen.config import TIME_LIMIT_S, Options
+    from hiremate_gen.config import STRATEGIES, STRATEGY, TIME_LIMIT_S, Options
     from hiremate_gen.errors import UsageError
     from hiremate_gen.pipeline import generate as run
     from hiremate_gen.units import parse_size
 
+    if strategy not in STRATEGIES:
+        raise UsageError(f"there is no {strategy!r}", where="strategy", hint=f"one of {', '.join(STRATEGIES)}")
+    if plan is not None and strategy != STRATEGY:
+        raise UsageError("with a plan nothing is solved", where="strategy", hint="leave out one of the two")
     try:
         size = parse_size(budget)
     except ValueError as error:
@@ -48,6 +53,7 @@ def generate(
         inputs=tuple(inputs),
         device=device,
         costs=costs,
+        strategy=strategy,
         plan=plan,
         time_limit_s=TIME_LIMIT_S if time_limit_s is None else time_limit_s,
         verify=verify,

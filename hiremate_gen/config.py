@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 STAGES = ("load", "trace", "graph", "partition", "solve", "schedule")
+STRATEGIES = ("none", "sqrt", "rotor", "rockmate", "checkmate", "dtr", "hiremate")
+STRATEGY = "hiremate"
 TIME_LIMIT_S = 300.0
 
 Report = Callable[[str], None]  # takes one line on what is being done now
@@ -20,11 +22,12 @@ class Options:
     model_path: str
     budget_text: str = ""  # as written: "6GiB"
     budget: int | float | None = None  # None only where `dump` stops before it is needed
-    output: str = "-"
+    output: str = "-"  # empty: nothing is written, as with --explain alone
     model: str | None = None
     inputs: tuple[str, ...] = ()
     device: str = "cpu"
     costs: str = "roofline"  # unit, roofline, or the path of a profile
+    strategy: str = STRATEGY  # one of STRATEGIES
     plan: str | None = None  # path of a plan to emit without solving
     save_plan: str | None = None
     dump: str | None = None  # one of STAGES
@@ -33,6 +36,19 @@ class Options:
     time_limit_s: float = TIME_LIMIT_S
     verify: bool = True
     force: bool = False
+    explain: bool = False
+    sweep: bool = False
+    report: str | None = None  # path of the page
+    cache: bool = True  # keep solved blocks in `cache_folder`
+
+    @property
+    def cache_folder(self) -> str | None:
+        """Where solved blocks are kept: `HIREMATE_GEN_CACHE`, or the user's folder for caches; None: nowhere."""
+        given = os.environ.get("HIREMATE_GEN_CACHE")
+        if not self.cache or given == "":
+            return None
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        return given or (os.path.join(root, "hiremate-gen") if os.path.isabs(root) else None)
 
     @property
     def command(self) -> str:
@@ -42,12 +58,19 @@ class Options:
             words += ["--model", self.model]
         for text in self.inputs:
             words += ["--inputs", text]
-        for flag, value, usual in (("--device", self.device, "cpu"), ("--costs", self.costs, "roofline")):
+        usual_flags = (
+            ("--device", self.device, "cpu"),
+            ("--costs", self.costs, "roofline"),
+            ("--strategy", self.strategy, STRATEGY),
+        )
+        for flag, value, usual in usual_flags:
             if value != usual:
                 words += [flag, os.path.basename(value)]
+        if self.strategy == "checkmate" and self.time_limit_s != TIME_LIMIT_S:  # where it decides what is found
+            words += ["--time-limit", f"{self.time_limit_s:g}"]
         if self.plan is not None:
             words += ["--plan", os.path.basename(self.plan)]
-        return shlex.join([*words, "-o", os.path.basename(self.output)])
+        return shlex.join([*words, *(["-o", os.path.basename(self.output)] if self.output else [])])
 
 
 @dataclass(frozen=True, slots=True)

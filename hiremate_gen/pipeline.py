@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hiremate_gen import emit as emission
-from hiremate_gen.config import Options, ProfileOptions, Report
+from hiremate_gen import report as reporting
+from hiremate_gen import seal
+from hiremate_gen.config import STRATEGY, Options, ProfileOptions, Report
 from hiremate_gen.errors import HiremateError, InfeasibleError, InternalError, UnsupportedError, UsageError
 from hiremate_gen.graph import Costs, Origins, build, costs_for
 from hiremate_gen.graph import profile as measure_ops
 from hiremate_gen.ir import Chain, Graph, Plan, PlanFile, Schedule, dump_plan, read_plan, replay
+from hiremate_gen.ir.decode import decode_data
+from hiremate_gen.ir.table import Table
 from hiremate_gen.ir.text import show_chain, show_graph, show_plan, show_schedule
 from hiremate_gen.load import Loaded, LoadRequest, load
 from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
-from hiremate_gen.solve import keep_all, solve
+from hiremate_gen.solve import keep_all, minimum
+from hiremate_gen.solve import plan as solve
 from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_recurrent, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
+SWEPT = 16  # parts of the range of budgets that --sweep looks at
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run gives: the file's text (or that of the stage to dump), lines for people, the plan as JSON."""
+    """What a run gives: the file's text (or that of the stage to dump), lines for people, the plan as JSON, reports."""
 
     text: str
     summary: str = ""
     plan_json: str = ""
+    tables: tuple[Table, ...] = ()  # --explain, --sweep
+    page: str = ""  # --report
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,16 @@ class Job:
     graph: Graph
     chain: Chain
     given: PlanFile | None  # --plan
-    budget: int
+    imports: tuple[tuple[str, str], ...]  # files that model.py imports, with their digests
     eager_peak_bytes: int
     eager_time_s: float
+
+    def budget_bytes(self, reserve: int) -> int:
+        """A share is one of eager's peak, `reserve` included: bytes that the estimates do not know of."""
+        budget = self.options.budget
+        if budget is None:
+            raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
+        return int(budget * (self.eager_peak_bytes + reserve)) if isinstance(budget, float) else budget
 
 
 @dataclass(frozen=True)
@@ -73,8 +88,7 @@ def generate(options: Options, report: Report) -> Result:
         return Result(loaded.text())
     given = None
     if options.plan is not None:
-        text = Path(options.plan).read_text(encoding="utf-8")
-        given = read_plan(text, where=options.plan, sha256=loaded.source.sha256)
+        given = read_plan(decode_data(options.plan), where=options.plan, sha256=loaded.source.sha256)
     first: HiremateError | None = None
     for way in WAYS if given is None else (given.way,):
         try:
@@ -99,8 +113,10 @@ def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | 
     if options.dump == "partition":
         return Result(show_chain(chain))
     eager = replay(graph, keep_all(graph, chain))
-    budget = _budget(options, eager.peak_bytes)
-    job = Job(options, report, loaded, traced, costs, graph, chain, given, budget, eager.peak_bytes, eager.time_s)
+    known = (graph, chain, given, loaded.imports(), eager.peak_bytes, eager.time_s)
+    job = Job(options, report, loaded, traced, costs, *known)
+    if options.sweep and options.budget is None:
+        return Result("", tables=(reporting.sweep_table(loaded.source.name, _sweep(job, 0)),))
     if options.dump == "solve":
         return Result(show_plan(graph, chain, _plan(job, 0)))
     if options.dump == "schedule":
@@ -133,7 +149,57 @@ def _checked(job: Job) -> Result:
             break
         notes.append(f"the step took {show_bytes(excess)} more than planned: counted, and planned again")
         reserve += excess
-    return Result(written.text, _summary(tuple(notes), written), written.plan_json)
+    return Result(written.text, _summary(tuple(notes), written), written.plan_json, *_reports(job, written, reserve))
+
+
+def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...], str]:
+    """What --explain and --sweep print, and the page of --report."""
+    options = job.options
+    if not (options.explain or options.sweep or options.report):
+        return (), ""
+    sweep = _sweep(job, reserve) if options.sweep else ()
+    job.report("reporting")
+    source = job.loaded.source
+    subject = reporting.Subject(
+        source_name=source.name,
+        command=options.command,
+        graph=job.graph,
+        chain=job.chain,
+        plan=written.plan,
+        schedule=written.schedule,
+        eager=keep_all(job.graph, job.chain),
+        budget_bytes=job.budget_bytes(reserve),
+        reserve_bytes=reserve,
+        name=emission.labels(source, job.graph, job.chain, written.schedule),
+        device=f"{options.device}, torch {TORCH}, costs {options.costs}",
+    )
+    tables = reporting.explain(subject) if options.explain else ()
+    tables += (reporting.sweep_table(source.name, sweep),) if options.sweep else ()
+    return tables, reporting.page(subject, sweep) if options.report else ""
+
+
+def _sweep(job: Job, reserve: int) -> tuple[reporting.Budget, ...]:
+    """Plans for budgets from the smallest that works to the peak of a step that keeps everything.
+
+    They part the range in sixteenths: the solver halves it, so the plans share most of its work.
+    """
+    job.report("sweeping: the smallest budget")
+    graph, chain, options, limit_s = job.graph, job.chain, job.options, job.options.time_limit_s
+    least = replay(graph, minimum(graph, chain, time_limit_s=limit_s)).peak_bytes
+    rows = []
+    for k in range(SWEPT + 1) if job.eager_peak_bytes > least else [SWEPT]:
+        job.report(f"sweeping: budget {k + 1} of {SWEPT + 1}")
+        budget = least + (job.eager_peak_bytes - least) * k // SWEPT
+        try:
+            plan = solve(
+                graph, chain, budget, strategy=options.strategy, time_limit_s=limit_s, cache=options.cache_folder
+            )
+        except InfeasibleError:
+            continue  # another strategy than ours may have no plan so small
+        run, bound_s = replay(graph, plan), plan.lower_bound_s
+        costs = (run.time_s / job.eager_time_s - 1, None if bound_s is None else bound_s / job.eager_time_s - 1)
+        rows.append(reporting.Budget(budget + reserve, run.peak_bytes + reserve, *costs))
+    return tuple(rows)
 
 
 def _verdict(job: Job, written: Written) -> Verdict:
@@ -159,21 +225,26 @@ def _written(job: Job, reserve: int) -> Written:
         command=job.options.command,
         source_name=job.loaded.source.name,
         sha256=job.loaded.source.sha256,
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         peak_bytes=calls.peak_bytes + reserve,
         eager_peak_bytes=job.eager_peak_bytes + reserve,
         eager_time_s=job.eager_time_s,
         lower_bound_s=plan.lower_bound_s,
+        strategy="" if plan.strategy in (STRATEGY, "none") else f"{plan.strategy}: {plan.status}",
         costs=job.options.costs,
         torch=TORCH,
+        imports=job.imports,
+        seal=seal.OPEN,
     )
     traced = job.traced
-    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, traced.result_source)
+    returns = (traced.result_source, traced.leaf_paths)
+    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, *returns)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
+    text = seal.close(text, job.options, TORCH, (job.loaded.source.sha256, *(d for _, d in job.imports)))
     plan_json = dump_plan(
         plan,
         job.chain,
-        budget_bytes=job.budget,
+        budget_bytes=job.budget_bytes(reserve),
         reserve_bytes=reserve,
         way=traced.way,
         sha256=job.loaded.source.sha256,
@@ -208,28 +279,31 @@ def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
         leaf_constants=traced.leaf_constants,
         constants=traced.constants,
         input_paths=traced.input_paths,
+        shared=traced.shared,
         device=device,
     )
 
 
-def _budget(options: Options, eager_peak_bytes: int) -> int:
-    if options.budget is None:
-        raise UsageError("the budget is missing", hint="pass --budget 6GiB, or --budget 60% of eager's peak")
-    return int(options.budget * eager_peak_bytes) if isinstance(options.budget, float) else options.budget
-
-
 def _plan(job: Job, reserve: int) -> Plan:
-    budget = job.budget - reserve
+    budget = job.budget_bytes(reserve) - reserve
     if job.given is not None:
         return _fitting(job.given.plan(job.graph, job.chain), job, reserve)
     try:
-        return solve(job.graph, job.chain, budget, time_limit_s=job.options.time_limit_s, report=job.report)
+        return solve(
+            job.graph,
+            job.chain,
+            budget,
+            strategy=job.options.strategy,
+            time_limit_s=job.options.time_limit_s,
+            cache=job.options.cache_folder,
+            report=job.report,
+        )
     except InfeasibleError as error:
         if not reserve:
             raise
-        least = error.minimum_bytes + reserve
+        least, whole = error.minimum_bytes + reserve, budget + reserve
         message = (
-            f"no plan fits {show_bytes(job.budget)}: the step took {show_bytes(reserve)} more than estimated, "
+            f"no plan fits {show_bytes(whole)}: the step took {show_bytes(reserve)} more than estimated, "
             f"and with that the smallest budget that works is {least} bytes ({show_bytes(least)})"
         )
         hint = f"give --budget {least} or more, or make the batch smaller"
@@ -239,8 +313,9 @@ def _plan(job: Job, reserve: int) -> Plan:
 def _fitting(plan: Plan, job: Job, reserve: int) -> Plan:
     """Raises InfeasibleError when a plan that was given needs more than the budget."""
     peak = replay(job.graph, plan).peak_bytes + reserve
-    if peak > job.budget:
-        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(job.budget)}"
+    budget = job.budget_bytes(reserve)
+    if peak > budget:
+        message = f"the plan needs {peak} bytes ({show_bytes(peak)}), more than the budget of {show_bytes(budget)}"
         hint = f"give --budget {peak} or more, or leave out --plan to solve for this one"
         raise InfeasibleError(message, minimum_bytes=peak, where=job.options.plan or "", hint=hint)
     return plan

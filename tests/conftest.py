@@ -1,8 +1,12 @@
-"""Golden files are written anew with `pytest --regenerate`."""
+"""Golden files are written anew with `pytest --regenerate`; nothing that an earlier run solved is used."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+os.environ["HIREMATE_GEN_CACHE"] = ""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

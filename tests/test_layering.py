@@ -11,11 +11,11 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hiremate_gen"
 SHARED = {"ir", "errors", "units", "config"}
-STAGES = {"load", "trace", "graph", "partition", "solve", "schedule", "emit", "verify"}
+STAGES = {"load", "trace", "graph", "partition", "solve", "schedule", "emit", "verify", "report"}
 ONLY_IN = {
     "torch": {"load", "trace", "graph", "verify"},
     "cvxpy": {"solve"},
-    "jinja2": {"emit"},
+    "jinja2": {"emit", "report"},
     "black": {"emit"},
     "libcst": {"load", "emit"},
     "click": {"cli"},

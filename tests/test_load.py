@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from hiremate_gen.errors import HiremateError, LoadError, UnsupportedError
 from hiremate_gen.load import Loaded, LoadRequest, load
-from hiremate_gen.load.build import _moved
+from hiremate_gen.load.convert import replacing
 
 HEAD = "import torch\nfrom torch import nn\n"
 NET = """
@@ -134,13 +134,14 @@ def test_keywords_nested_inputs_and_their_names(loads: Any) -> None:
     assert loaded.args == () and loaded.input_names == ("x",)
 
 
-def test_moving_keeps_ties_and_frozen_parameters() -> None:
-    with FakeTensorMode(allow_non_fake_inputs=True):
+def test_conversions_keep_ties_and_frozen_parameters() -> None:
+    with FakeTensorMode(allow_non_fake_inputs=True), replacing():
         model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
         model[1].weight = model[0].weight
         model[0].bias.requires_grad_(False)
-        _moved(model, "meta")
+        model.double().to("meta")
     assert {t.device.type for t in [*model.parameters(), *model.buffers()]} == {"meta"}
+    assert {t.dtype for t in model.parameters()} == {torch.float64}
     assert model[1].weight is model[0].weight and isinstance(model[0].weight, torch.nn.Parameter)
     assert [p.requires_grad for p in model[0].parameters()] == [True, False]
 

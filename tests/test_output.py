@@ -89,7 +89,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         state.options = options
         if state.error is not None:
             raise state.error
-        return SimpleNamespace(text=state.text, summary="done\n", plan_json="{}\n")
+        return SimpleNamespace(text=state.text, summary="done\n", plan_json="{}\n", tables=(), page="")
 
     fake = ModuleType("hiremate_gen.pipeline")
     fake.generate = generate  # type: ignore[attr-defined]
@@ -108,7 +108,8 @@ def test_generate_and_check(run: Run) -> None:
     assert options.budget == 0.6 and options.inputs == ("a", "b=1") and options.verify and not options.force
     assert options.command == "hiremate-gen model.py --budget 60% --inputs a --inputs b=1 -o out.py"
     result, _ = run("model.py", "--budget", "60%", "-o", "out.py", "--check")
-    assert result.exit_code == 0 and result.stdout == ""
+    assert (result.exit_code, result.stdout) == (1, "")  # no seal
+    assert result.stderr == "out.py is not up to date: it was written by another version of hiremate-gen\n"
     result, _ = run("model.py", "--budget", "60%", "-o", "out.py", "--diff", text=FIRST_LINE + "\nx\n")
     assert result.exit_code == 1 and result.stdout.splitlines()[-1] == "+x"
     assert Path("out.py").read_text() == FIRST_LINE + "\n"
@@ -156,7 +157,7 @@ def test_exit_codes(run: Run, error: Exception, code: int, words: str) -> None:
         (["model.py", "--budget", "1", "-o", "o.py", "--plan", "p.json"], "there is no file p.json"),
         (["model.py", "--budget", "1", "-o", "o.py", "--costs", "p.json"], "there is no file p.json"),
         (["model.py", "--budget", "1", "-o", "o.py", "--time-limit", "0"], "--time-limit"),
-        ([], "Missing argument"),
+        ([], "the model is missing"),
     ],
 )
 def test_usage_errors_come_before_any_work(run: Run, args: list[str], words: str) -> None:

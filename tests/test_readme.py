@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -35,6 +36,27 @@ def test_worked_example(request: pytest.FixtureRequest) -> None:
         README.write_text(new, "utf-8", newline="\n")
     assert "recompute" in excerpt and header in new and excerpt in new
     assert README.read_text("utf-8") == new, "pytest tests/test_readme.py --regenerate"
+
+
+def test_explanation() -> None:
+    """What --explain prints of the same case."""
+    case = EXPECTED.parent
+    arguments = [
+        str(case / "model.py"),
+        "--budget",
+        "60%",
+        "--plan",
+        str(case / "plan.json"),
+        "--no-verify",
+        "--explain",
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    (shown,) = re.findall(r"^```\n(blocks\.1, .*?)\n```$", README.read_text("utf-8"), re.M | re.S)
+    places = result.stdout.replace(str(case) + os.sep, "")
+    assert shown.count("\n") > 3 and [" ".join(line.split()) for line in shown.split("\n")] == [
+        " ".join(line.split()) for line in places[places.index("blocks.1, ") :].split("\n")[: shown.count("\n") + 1]
+    ]
 
 
 def test_flags_exist() -> None:

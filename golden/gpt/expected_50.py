@@ -5,26 +5,24 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    51.1 MiB  (53598276 bytes)
-# peak      51.1 MiB  (53571720 bytes; model.py: 102.2 MiB), in backward of
+# budget    51.0 MiB  (53467204 bytes)
+# peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy()
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
-# overhead  +9.2 % of the step; no schedule within this budget is below +8.9 %
+# overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
+# seal      v1-ff5f6fccfbfe-44e1ff6c59eb
 #
 # block                      count  forward keeps  peak there  backward runs again
-# transformer                1      257.0 KiB      10.3 MiB    -
-# transformer.h.0            1      10.5 MiB       29.1 MiB    mlp_gelu, ln_2, att_bmm, att_mul,
-#                                                              att_masked_fill, att_softmax,
-#                                                              attn_attn_dropout, ln_1, 4 of 7 ops
-#                                                              of transformer
-# transformer.h.1            1      5.5 MiB        37.8 MiB    ln_2, mlp_c_fc, mlp_gelu, ln_1
-# transformer.h.2            1      6.5 MiB        44.6 MiB    ln_2, mlp_c_fc, mlp_gelu, att_bmm,
+# transformer                1      257.0 KiB      10.0 MiB    -
+# transformer.h.0            1      6.5 MiB        28.8 MiB    ln_2, mlp_c_fc, mlp_gelu, att_bmm,
 #                                                              att_mul, att_masked_fill,
 #                                                              att_softmax, attn_attn_dropout, ln_1
-# transformer.h.3            1      8.5 MiB        48.3 MiB    mlp_gelu, attn_c_proj,
-#                                                              attn_resid_dropout, x_add, ln_2, ln_1
-# transformer.ln_f..lm_head  1      4.0 MiB        51.1 MiB    transformer_ln_f
+# transformer.h.1,3          2      6.5 MiB        48.1 MiB    mlp_gelu, ln_2, ln_1, attn_c_attn
+# transformer.h.2            1      10.5 MiB       42.4 MiB    mlp_gelu, ln_2, att_bmm, att_mul,
+#                                                              att_masked_fill, att_softmax,
+#                                                              attn_attn_dropout, ln_1
+# transformer.ln_f..lm_head  1      4.0 MiB        50.8 MiB    transformer_ln_f
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -37,7 +35,6 @@ from typing import Any
 import torch
 import torch.nn as nn
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 
@@ -130,7 +127,7 @@ Tensors = dict[str, Tensor]
 # ---- transformer: transformer ----
 
 
-def transformer_forward(idx: Tensor, w: Tensors) -> tuple[Tensor, Tensor, Tensor]:
+def transformer_forward(idx: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of transformer."""
     # pos = torch.arange(0, t, dtype=torch.long, device=idx.device)
     pos = torch.arange(0, 128, device=idx.device, dtype=torch.int64)  # i64[128]
@@ -144,29 +141,15 @@ def transformer_forward(idx: Tensor, w: Tensors) -> tuple[Tensor, Tensor, Tensor
     out, drop_mask = torch.native_dropout(
         x_add, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    return pos, drop_mask, out
+    return out, [pos, drop_mask]
 
 
-def transformer_recompute(
-    pos: Tensor, drop_mask: Tensor, idx: Tensor, w: Tensors
-) -> Tensor:
-    """Forward again of transformer."""
-    # recompute tok_emb = self.transformer.wte(idx)
-    tok_emb = F.embedding(idx, w["/lm_head.weight"])  # f32[16, 128, 128]
-    # recompute pos_emb = self.transformer.wpe(pos)
-    pos_emb = F.embedding(pos, w["wpe.weight"])  # f32[128, 128]
-    # recompute x = self.transformer.drop(tok_emb + pos_emb)
-    x_add = tok_emb.add_(pos_emb)  # f32[16, 128, 128]
-    del tok_emb, pos_emb
-    out = aten.native_dropout_backward(
-        x_add, drop_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    return out
-
-
-def transformer_backward(taken: list[Tensor], idx: Tensor) -> Tensors:
+def transformer_backward(
+    kept: list[Tensor], taken: list[Tensor], idx: Tensor
+) -> Tensors:
     """Backward of transformer."""
-    grad_out, drop_mask, pos = drain(taken)
+    pos, drop_mask = drain(kept)
+    grad_out = taken.pop()
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
     grad_x_add = aten.native_dropout_backward(
         grad_out, drop_mask, 1.1111111111111112
@@ -228,10 +211,10 @@ def block_attn_part1_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor
 
 
 def block_attn_part2_forward(
-    taken: list[Tensor], w: Tensors
+    taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
     """Forward of attn_part2 in Block."""
-    y, x = drain(taken)
+    y = taken.pop()
     # attn: y = y.transpose(1, 2).contiguous().view(B, T, C)
     y_copy = y.transpose(1, 2).contiguous().view(2048, 128)  # f32[2048, 128]
     del y
@@ -243,73 +226,11 @@ def block_attn_part2_forward(
     )  # f32[16, 128, 128], bool[16, 128, 128]
     del attn_c_proj
     # x = x + self.attn(self.ln_1(x))
-    x_add = x.add_(attn_resid_dropout)  # f32[16, 128, 128]
+    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
     return x_add, [y_copy, attn_resid_dropout_mask]
 
 
 def block_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of mlp in Block."""
-    # return x + self.mlp(self.ln_2(x))
-    ln_2 = F.layer_norm(
-        x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
-    )  # f32[16, 128, 128]
-    # mlp: x = self.c_fc(x)
-    mlp_c_fc = F.linear(
-        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
-    )  # f32[16, 128, 512]
-    del ln_2
-    # mlp: x = self.gelu(x)
-    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
-    # mlp: x = self.c_proj(x)
-    mlp_c_proj = F.linear(
-        mlp_gelu, w["mlp.c_proj.weight"], w["mlp.c_proj.bias"]
-    )  # f32[16, 128, 128]
-    del mlp_gelu
-    # mlp: return self.dropout(x)
-    mlp_dropout, mlp_dropout_mask = torch.native_dropout(
-        mlp_c_proj, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout.add_(x_add)  # f32[16, 128, 128]
-    return out, [mlp_c_fc, mlp_dropout_mask]
-
-
-def block_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attn in Block."""
-    # x = x + self.attn(self.ln_1(x))
-    ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
-    # attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    attn_c_attn = F.linear(
-        ln_1, w["attn.c_attn.weight"], w["attn.c_attn.bias"]
-    )  # f32[16, 128, 384]
-    del ln_1
-    # attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_causal=True)
-    q, k, v = attn_c_attn.split(128, 2)
-    y, y_logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
-        q.view(16, 128, 4, 32).transpose(1, 2),
-        k.view(16, 128, 4, 32).transpose(1, 2),
-        v.view(16, 128, 4, 32).transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128]
-    # attn: return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = F.linear(
-        y.transpose(1, 2).view(2048, 128),
-        w["attn.c_proj.weight"],
-        w["attn.c_proj.bias"],
-    )
-    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
-    attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
-        attn_c_proj, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj
-    # x = x + self.attn(self.ln_1(x))
-    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
-    return x_add, [attn_c_attn, y, y_logsumexp, attn_resid_dropout_mask]
-
-
-def block_h_1_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of mlp in Block."""
     # return x + self.mlp(self.ln_2(x))
     ln_2 = F.layer_norm(
@@ -338,29 +259,7 @@ def block_h_1_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tenso
     return out, [mlp_dropout_mask]
 
 
-def block_h_0_attn_part2_forward(
-    taken: list[Tensor], x: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attn_part2 in Block."""
-    y = taken.pop()
-    # attn: y = y.transpose(1, 2).contiguous().view(B, T, C)
-    y_copy = y.transpose(1, 2).contiguous().view(2048, 128)  # f32[2048, 128]
-    del y
-    # attn: return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = F.linear(y_copy, w["attn.c_proj.weight"], w["attn.c_proj.bias"])
-    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
-    attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
-        attn_c_proj, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj
-    # x = x + self.attn(self.ln_1(x))
-    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
-    return x_add, [y_copy, attn_resid_dropout_mask]
-
-
-def block_h_1_attn_forward(
-    x: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+def block_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of attn in Block."""
     # x = x + self.attn(self.ln_1(x))
     ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
@@ -378,6 +277,7 @@ def block_h_1_attn_forward(
         0.0,
         True,
     )  # f32[16, 4, 128, 32], f32[16, 4, 128]
+    del attn_c_attn, q, k, v
     # attn: return self.resid_dropout(self.c_proj(y))
     attn_c_proj = F.linear(
         y.transpose(1, 2).view(2048, 128),
@@ -391,14 +291,11 @@ def block_h_1_attn_forward(
     del attn_c_proj
     # x = x + self.attn(self.ln_1(x))
     x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
-    return y, attn_resid_dropout_mask, x_add, [attn_c_attn, y_logsumexp]
+    return x_add, [y, y_logsumexp, attn_resid_dropout_mask]
 
 
-def block_h_1_mlp_forward_2(
-    taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+def block_h_1_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of mlp in Block."""
-    x_add = taken.pop()
     # return x + self.mlp(self.ln_2(x))
     ln_2 = F.layer_norm(
         x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
@@ -421,7 +318,7 @@ def block_h_1_mlp_forward_2(
     )  # f32[16, 128, 128], bool[16, 128, 128]
     del mlp_c_proj
     # return x + self.mlp(self.ln_2(x))
-    out = x_add.add_(mlp_dropout)  # f32[16, 128, 128]
+    out = mlp_dropout.add_(x_add)  # f32[16, 128, 128]
     return out, [mlp_c_fc, mlp_dropout_mask]
 
 
@@ -429,7 +326,7 @@ def block_mlp_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of mlp in Block."""
-    mlp_c_fc, mlp_dropout_mask = drain(kept)
+    mlp_dropout_mask = kept.pop()
     x_add, grad_out = drain(taken)
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
@@ -438,6 +335,14 @@ def block_mlp_backward(
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
     grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
+    # recompute return x + self.mlp(self.ln_2(x))
+    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # recompute mlp: x = self.c_fc(x)
+    mlp_c_fc = F.linear(
+        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
+    )  # f32[16, 128, 512]
     # recompute mlp: x = self.gelu(x)
     mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
     # grad of mlp: x = self.c_proj(x)
@@ -452,11 +357,6 @@ def block_mlp_backward(
     del grad_mlp_gelu, mlp_c_fc
     # grad of mlp: x = self.c_fc(x)
     grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
-    # recompute return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
-        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # grad of mlp: x = self.c_fc(x)
     grad_mlp_c_fc_weight = torch.mm(
         grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
     )  # f32[512, 128]
@@ -614,7 +514,7 @@ def block_h_1_mlp_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of mlp in Block."""
-    mlp_dropout_mask = kept.pop()
+    mlp_c_fc, mlp_dropout_mask = drain(kept)
     x_add, grad_out = drain(taken)
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
@@ -623,14 +523,6 @@ def block_h_1_mlp_backward(
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
     grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
-    # recompute return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
-        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # recompute mlp: x = self.c_fc(x)
-    mlp_c_fc = F.linear(
-        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
-    )  # f32[16, 128, 512]
     # recompute mlp: x = self.gelu(x)
     mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
     # grad of mlp: x = self.c_proj(x)
@@ -645,6 +537,11 @@ def block_h_1_mlp_backward(
     del grad_mlp_gelu, mlp_c_fc
     # grad of mlp: x = self.c_fc(x)
     grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
+    # recompute return x + self.mlp(self.ln_2(x))
+    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
+        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
+    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # grad of mlp: x = self.c_fc(x)
     grad_mlp_c_fc_weight = torch.mm(
         grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
     )  # f32[512, 128]
@@ -678,7 +575,7 @@ def block_attn_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of attn in Block."""
-    attn_c_attn, y, y_logsumexp, attn_resid_dropout_mask = drain(kept)
+    y, y_logsumexp, attn_resid_dropout_mask = drain(kept)
     x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
@@ -696,6 +593,10 @@ def block_attn_backward(
     ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
         x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
+    # recompute attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    attn_c_attn = F.linear(
+        ln_1, w["attn.c_attn.weight"], w["attn.c_attn.bias"]
+    )  # f32[16, 128, 384]
     # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_ca ...
     q, k, v = attn_c_attn.split(128, 2)
     grad_q_transpose, grad_k_transpose, grad_v_transpose = (
@@ -722,164 +623,6 @@ def block_attn_backward(
     )  # f32[16, 128, 384]
     del grad_q_transpose, grad_k_transpose, grad_v_transpose
     grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
-    grad_attn_c_attn_weight = torch.mm(
-        grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
-    )  # f32[384, 128]
-    del ln_1
-    grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
-    del grad_attn_c_attn
-    # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1,
-        x,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        w["ln_1.weight"],
-        w["ln_1.bias"],
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_1, x, ln_1_mean, ln_1_rstd
-    grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
-    return grad_x, {
-        "ln_1.weight": grad_ln_1_weight,
-        "ln_1.bias": grad_ln_1_bias,
-        "attn.c_attn.weight": grad_attn_c_attn_weight,
-        "attn.c_attn.bias": grad_attn_c_attn_bias,
-        "attn.c_proj.weight": grad_attn_c_proj_weight,
-        "attn.c_proj.bias": grad_attn_c_proj_bias,
-    }
-
-
-def block_h_1_mlp_backward_2(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    y: Tensor,
-    attn_resid_dropout_mask: Tensor,
-    x: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensors]:
-    """Backward of mlp in Block."""
-    mlp_c_fc, mlp_dropout_mask = drain(kept)
-    grad_out = taken.pop()
-    # grad of mlp: return self.dropout(x)
-    grad_mlp_c_proj = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del mlp_dropout_mask
-    # grad of mlp: x = self.c_proj(x)
-    grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
-    # recompute mlp: x = self.gelu(x)
-    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
-    # grad of mlp: x = self.c_proj(x)
-    grad_mlp_c_proj_weight = torch.mm(
-        grad_mlp_c_proj.flatten(0, 1).t(), mlp_gelu.flatten(0, 1)
-    )  # f32[128, 512]
-    del mlp_gelu
-    grad_mlp_c_proj_bias = grad_mlp_c_proj.flatten(0, 1).sum(0)  # f32[128]
-    del grad_mlp_c_proj
-    # grad of mlp: x = self.gelu(x)
-    grad_mlp_c_fc = aten.gelu_backward(grad_mlp_gelu, mlp_c_fc)  # f32[16, 128, 512]
-    del grad_mlp_gelu, mlp_c_fc
-    # grad of mlp: x = self.c_fc(x)
-    grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
-    # recompute attn: return self.resid_dropout(self.c_proj(y))
-    attn_c_proj = F.linear(
-        y.transpose(1, 2).view(2048, 128),
-        w["attn.c_proj.weight"],
-        w["attn.c_proj.bias"],
-    )
-    attn_c_proj = attn_c_proj.view(16, 128, 128)  # f32[16, 128, 128]
-    attn_resid_dropout = aten.native_dropout_backward(
-        attn_c_proj, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_c_proj
-    # recompute x = x + self.attn(self.ln_1(x))
-    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
-    del attn_resid_dropout
-    # recompute return x + self.mlp(self.ln_2(x))
-    ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
-        x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # grad of mlp: x = self.c_fc(x)
-    grad_mlp_c_fc_weight = torch.mm(
-        grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
-    )  # f32[512, 128]
-    del ln_2
-    grad_mlp_c_fc_bias = grad_mlp_c_fc.flatten(0, 1).sum(0)  # f32[512]
-    del grad_mlp_c_fc
-    # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2,
-        x_add,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        w["ln_2.weight"],
-        w["ln_2.bias"],
-        [True, True, True],
-    )  # f32[16, 128, 128], f32[128], f32[128]
-    del grad_ln_2, x_add, ln_2_mean, ln_2_rstd
-    grad_x_add = grad_out.add_(grad_x_add_ln_2)  # f32[16, 128, 128]
-    return grad_x_add, {
-        "ln_2.weight": grad_ln_2_weight,
-        "ln_2.bias": grad_ln_2_bias,
-        "mlp.c_fc.weight": grad_mlp_c_fc_weight,
-        "mlp.c_fc.bias": grad_mlp_c_fc_bias,
-        "mlp.c_proj.weight": grad_mlp_c_proj_weight,
-        "mlp.c_proj.bias": grad_mlp_c_proj_bias,
-    }
-
-
-def block_h_1_attn_backward(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of attn in Block."""
-    attn_c_attn, y_logsumexp = drain(kept)
-    attn_resid_dropout_mask, y, x, grad_x_add = drain(taken)
-    # grad of attn: return self.resid_dropout(self.c_proj(y))
-    grad_attn_c_proj = aten.native_dropout_backward(
-        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
-    )  # f32[16, 128, 128]
-    del attn_resid_dropout_mask
-    grad_y_transpose = grad_attn_c_proj @ w["attn.c_proj.weight"]
-    grad_y_transpose = grad_y_transpose.view(16, 128, 4, 32)  # f32[16, 128, 4, 32]
-    grad_attn_c_proj_weight = torch.mm(
-        grad_attn_c_proj.flatten(0, 1).t(), y.transpose(1, 2).view(2048, 128)
-    )  # f32[128, 128]
-    grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
-    del grad_attn_c_proj
-    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_ca ...
-    q, k, v = attn_c_attn.split(128, 2)
-    grad_q_transpose, grad_k_transpose, grad_v_transpose = (
-        aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            grad_y_transpose.transpose(1, 2),
-            q.view(16, 128, 4, 32).transpose(1, 2),
-            k.view(16, 128, 4, 32).transpose(1, 2),
-            v.view(16, 128, 4, 32).transpose(1, 2),
-            y,
-            y_logsumexp,
-            0.0,
-            True,
-        )
-    )  # f32[16, 4, 128, 32], f32[16, 4, 128, 32], f32[16, 4, 128, 32]
-    del grad_y_transpose, attn_c_attn, q, k, v, y, y_logsumexp
-    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-    grad_attn_c_attn = torch.cat(
-        [
-            grad_q_transpose.transpose(1, 2).view(16, 128, 128),
-            grad_k_transpose.transpose(1, 2).view(16, 128, 128),
-            grad_v_transpose.transpose(1, 2).view(16, 128, 128),
-        ],
-        2,
-    )  # f32[16, 128, 384]
-    del grad_q_transpose, grad_k_transpose, grad_v_transpose
-    grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
-    # recompute x = x + self.attn(self.ln_1(x))
-    ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
-        x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
     grad_attn_c_attn_weight = torch.mm(
         grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
     )  # f32[384, 128]
@@ -1093,23 +836,14 @@ class TransformerStep(RematStep):
     @staticmethod
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, _ = TransformerStep.begin(ctx, token, live, i, *rest)
-        live["w", i] = w
-        live["pos", i], live["drop_mask", i], live["x", i + 1] = transformer_forward(
-            live["idx"], w
-        )
+        live["x", i + 1], ctx.kept = transformer_forward(live["idx"], w)
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         _, live, i = TransformerStep.resume(ctx)
         grads = transformer_backward(
-            [
-                live.take("grad_x", i + 1),
-                live.take("drop_mask", i),
-                live.take("pos", i),
-            ],
-            live["idx"],
+            ctx.kept, [live.take("grad_x", i + 1)], live["idx"]
         )
         return TransformerStep.hand(ctx, token, grads)
 
@@ -1119,9 +853,9 @@ class BlockH0Step(RematStep):
 
     Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
     1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
-    x_add 1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Runs again: mlp_gelu, ln_2, att_bmm, att_mul, att_masked_fill, att_softmax,
-    attn_attn_dropout, ln_1, 4 of 7 ops of transformer.
+    x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_masked_fill,
+    att_softmax, attn_attn_dropout, ln_1.
     """
 
     weights = ("*", "attn.mask")
@@ -1131,19 +865,14 @@ class BlockH0Step(RematStep):
         w, _ = BlockH0Step.begin(ctx, token, live, i, *rest)
         live["y", i], ctx.kept_attn_part1 = block_attn_part1_forward(live["x", i], w)
         live["x_add", i], ctx.kept_attn_part2 = block_attn_part2_forward(
-            [live.take("y", i), live.take("x", i)], w
+            [live.take("y", i)], live["x", i], w
         )
         live["x", i + 1], ctx.kept_mlp = block_mlp_forward(live["x_add", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = BlockH0Step.resume(ctx)
-        w_1_before = live["w", i - 1]
-        live["x", i] = transformer_recompute(
-            live["pos", i - 1], live["drop_mask", i - 1], live["idx"], w_1_before
-        )
         live["grad_x_add", i], mlp_grads = block_mlp_backward(
             ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
         )
@@ -1161,11 +890,11 @@ class BlockH0Step(RematStep):
 
 
 class BlockH1Step(RematStep):
-    """transformer.h.1.
+    """transformer.h.1,3.
 
-    Keeps: attn_c_attn 3.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
-    attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Runs again: ln_2, mlp_c_fc, mlp_gelu, ln_1.
+    Keeps: y 1.0 MiB, y_logsumexp 32.0 KiB, attn_resid_dropout_mask 256.0 KiB, x_add
+    1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: mlp_gelu, ln_2, ln_1, attn_c_attn.
     """
 
     @staticmethod
@@ -1176,7 +905,6 @@ class BlockH1Step(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = BlockH1Step.resume(ctx)
         live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward(
@@ -1193,9 +921,9 @@ class BlockH0Step_2(RematStep):
 
     Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
     1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
-    x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_masked_fill,
-    att_softmax, attn_attn_dropout, ln_1.
+    x_add 1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Runs again: mlp_gelu, ln_2, att_bmm, att_mul, att_masked_fill, att_softmax,
+    attn_attn_dropout, ln_1.
     """
 
     weights = ("*", "attn.mask")
@@ -1204,14 +932,13 @@ class BlockH0Step_2(RematStep):
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, _ = BlockH0Step_2.begin(ctx, token, live, i, *rest)
         live["y", i], ctx.kept_attn_part1 = block_attn_part1_forward(live["x", i], w)
-        live["x_add", i], ctx.kept_attn_part2 = block_h_0_attn_part2_forward(
+        live["x_add", i], ctx.kept_attn_part2 = block_attn_part2_forward(
             [live.take("y", i)], live["x", i], w
         )
         live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward(live["x_add", i], w)
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = BlockH0Step_2.resume(ctx)
         live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward(
@@ -1228,53 +955,6 @@ class BlockH0Step_2(RematStep):
         return BlockH0Step_2.hand(
             ctx, token, {**mlp_grads, **attn_part2_grads, **attn_part1_grads}
         )
-
-
-class BlockH1Step_2(RematStep):
-    """transformer.h.3.
-
-    Keeps: attn_c_attn 3.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
-    attn_resid_dropout_mask 256.0 KiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Runs again: mlp_gelu, attn_c_proj, attn_resid_dropout, x_add, ln_2, ln_1.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockH1Step_2.begin(ctx, token, live, i, *rest)
-        (
-            live["y", i],
-            live["attn_resid_dropout_mask", i],
-            live["x_add", i],
-            ctx.kept_attn,
-        ) = block_h_1_attn_forward(live["x", i], w)
-        live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward_2(
-            [live.take("x_add", i)], w
-        )
-        return token.new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockH1Step_2.resume(ctx)
-        live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward_2(
-            ctx.kept_mlp,
-            [live.take("grad_x", i + 1)],
-            live["y", i],
-            live["attn_resid_dropout_mask", i],
-            live["x", i],
-            w,
-        )
-        live["grad_x", i], attn_grads = block_h_1_attn_backward(
-            ctx.kept_attn,
-            [
-                live.take("attn_resid_dropout_mask", i),
-                live.take("y", i),
-                live.take("x", i),
-                live.take("grad_x_add", i),
-            ],
-            w,
-        )
-        return BlockH1Step_2.hand(ctx, token, {**mlp_grads, **attn_grads})
 
 
 class LnFLmHeadStep(RematStep):
@@ -1294,19 +974,24 @@ class LnFLmHeadStep(RematStep):
         return logits, loss
 
     @staticmethod
-    @once_differentiable
     def backward(
         ctx: Any, grad_logits: Tensor, grad_loss: Tensor
     ) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "create_graph=True asks for gradients of gradients, which are not planned: "
+                "call eager_forward, the forward of model.py"
+            )
         w, live, i = LnFLmHeadStep.resume(ctx)
         if grad_logits is not None:
             raise RuntimeError(
-                "a gradient arrived for logits, but this file was generated for that of "
-                "loss alone: return the sum of several losses as one"
+                "a gradient arrived for output[0], which lm_head makes, but this file was generated for that of "
+                "output[1] "
+                "alone: return the sum of several losses as one"
             )
         if grad_loss is None:
             raise RuntimeError(
-                "no gradient arrived for loss, which this file was generated for"
+                "no gradient arrived for output[1] but this file was generated for it"
             )
         live["grad_x", i], grads = ln_f_lm_head_backward(
             ctx.kept, [live.take("x", i)], grad_loss, live["targets"], w
@@ -1320,7 +1005,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
     (BlockH0Step, "transformer.h.0"),
     (BlockH1Step, "transformer.h.1"),
     (BlockH0Step_2, "transformer.h.2"),
-    (BlockH1Step_2, "transformer.h.3"),
+    (BlockH1Step, "transformer.h.3"),
 )
 
 

@@ -6,19 +6,19 @@
 # inputs    x: float32[64, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 # budget    86.8 MiB  (90973867 bytes)
-# peak      86.6 MiB  (90803912 bytes; model.py: 144.6 MiB), in backward of layer3
+# peak      86.6 MiB  (90804168 bytes; model.py: 144.6 MiB), in backward of layer3
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out))
-# overhead  +9.7 % of the step; no schedule within this budget is below +8.5 %
+# overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
+# seal      v1-17177c3bd942-773a2aae386f
 #
 # block        count  forward keeps  peak there  backward runs again
 # conv1..relu  1      0 B            38.1 MiB    -
-# layer1.0     1      8.0 MiB        78.3 MiB    bn1_batch_norm, out_relu, conv2, 3 of 4 ops of
+# layer1.0     1      8.0 MiB        78.3 MiB    conv1, bn1_batch_norm, out_relu, 3 of 4 ops of
 #                                                conv1..relu
 # layer1.1     1      16.0 MiB       78.3 MiB    bn1_batch_norm, out_relu
-# layer2       1      16.0 MiB       82.6 MiB    layer_1_bn1_batch_norm, layer_1_relu_relu,
-#                                                layer_0_downsample_0, layer_0_conv1,
-#                                                layer_0_bn1_batch_norm, relu
+# layer2       1      24.0 MiB       86.6 MiB    layer_0_downsample_0, layer_0_bn1_batch_norm, relu,
+#                                                3 of 9 ops of layer1.1
 # layer3       1      14.0 MiB       86.6 MiB    layer_0_downsample_0
 # avgpool..fc  1      32.0 KiB       81.5 MiB    -
 
@@ -32,7 +32,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 
 def conv3x3(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:
@@ -188,6 +187,7 @@ def basic_block_forward(
         w["bn1.bias"],
         True,
     )  # f32[64, 32, 32, 32]
+    del conv1
     # out = self.relu(out)
     out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
     del bn1_batch_norm
@@ -206,18 +206,17 @@ def basic_block_forward(
         0.1,
         1e-05,
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del conv2
     # out += identity
     layer_0 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
     del bn2_batch_norm, x
     # return self.relu(out)
     out = layer_0.relu_()  # f32[64, 32, 32, 32]
-    return out, [conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd]
+    return out, [conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd]
 
 
 def basic_block_forward_2(
     x: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Forward of BasicBlock."""
     # out = self.conv1(x)
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
@@ -239,44 +238,49 @@ def basic_block_forward_2(
     del out_relu
     # out = self.bn2(out)
     buffers["bn2.num_batches_tracked"].add_(1)
-    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+    bn2_batch_norm = F.batch_norm(
         conv2,
-        w["bn2.weight"],
-        w["bn2.bias"],
         buffers["bn2.running_mean"],
         buffers["bn2.running_var"],
+        w["bn2.weight"],
+        w["bn2.bias"],
         True,
-        0.1,
-        1e-05,
-    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    )  # f32[64, 32, 32, 32]
     # out += identity
     layer_1 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
     del bn2_batch_norm
     # return self.relu(out)
     out = layer_1.relu_()  # f32[64, 32, 32, 32]
-    return out, [conv1, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd]
+    return conv2, out, [conv1]
+
+
+def basic_block_recompute(
+    conv2: Tensor, x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Forward again of BasicBlock."""
+    # recompute out = self.bn2(out)
+    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+        conv2, w["bn2.weight"], w["bn2.bias"], None, None, True, 0.1, 1e-05
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    # recompute out += identity
+    layer_1 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
+    del bn2_batch_norm
+    # recompute return self.relu(out)
+    out = layer_1.relu_()  # f32[64, 32, 32, 32]
+    return bn2_batch_norm_mean, bn2_batch_norm_rstd, out
 
 
 def basic_block_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of BasicBlock."""
-    conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
+    conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
     grad_out, out = drain(taken)
     # grad of return self.relu(out)
     grad_layer_0 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
     )  # f32[64, 32, 32, 32]
     del grad_out, out
-    # recompute out = self.bn1(out)
-    bn1_batch_norm, bn1_batch_norm_mean, bn1_batch_norm_rstd = torch.native_batch_norm(
-        conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
-    )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    # recompute out = self.relu(out)
-    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
-    del bn1_batch_norm
-    # recompute out = self.conv2(out)
-    conv2 = F.conv2d(out_relu, w["conv2.weight"], padding=1)  # f32[64, 32, 32, 32]
     # grad of out = self.bn2(out)
     grad_conv2, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
         grad_layer_0,
@@ -291,6 +295,15 @@ def basic_block_backward(
         [True, True, True],
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     del conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd
+    # recompute out = self.conv1(x)
+    conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
+    # recompute out = self.bn1(out)
+    bn1_batch_norm, bn1_batch_norm_mean, bn1_batch_norm_rstd = torch.native_batch_norm(
+        conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
+    # recompute out = self.relu(out)
+    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    del bn1_batch_norm
     # grad of out = self.conv2(out)
     grad_out_relu, grad_conv2_weight, _ = aten.convolution_backward(
         grad_conv2,
@@ -355,8 +368,8 @@ def basic_block_backward_2(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of BasicBlock."""
-    conv1, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
-    grad_out, out = drain(taken)
+    conv1 = kept.pop()
+    grad_out, out, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(taken)
     # grad of return self.relu(out)
     grad_layer_1 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -446,7 +459,9 @@ def basic_block_backward_2(
 # ---- layer2: layer2 ----
 
 
-def layer2_layer_0_part1_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Tensor:
+def layer2_layer_0_part1_forward(
+    x: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
     """Forward of layer_0_part1 in layer2."""
     # 0: out = self.conv1(x)
     layer_0_conv1 = F.conv2d(
@@ -462,7 +477,6 @@ def layer2_layer_0_part1_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Ten
         w["0.bn1.bias"],
         True,
     )  # f32[64, 64, 16, 16]
-    del layer_0_conv1
     # 0: out = self.relu(out)
     relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
     del layer_0_bn1_batch_norm
@@ -473,13 +487,14 @@ def layer2_layer_0_part1_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Ten
     del relu
     # 0: out = self.bn2(out)
     buffers["0.bn2.num_batches_tracked"].add_(1)
-    return layer_0_conv2
+    return layer_0_conv2, [layer_0_conv1]
 
 
 def layer2_layer_0_part2_forward(
-    layer_0_conv2: Tensor, x: Tensor, w: Tensors, buffers: Tensors
+    taken: list[Tensor], layer_0_conv2: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
     """Forward of layer_0_part2 in layer2."""
+    x = taken.pop()
     # 0: out = self.bn2(out)
     layer_0_bn2_batch_norm, layer_0_bn2_batch_norm_mean, layer_0_bn2_batch_norm_rstd = (
         torch.native_batch_norm(
@@ -497,6 +512,7 @@ def layer2_layer_0_part2_forward(
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 64, 16, 16]
+    del x
     buffers["0.downsample.1.num_batches_tracked"].add_(1)
     identity, identity_mean, identity_rstd = torch.native_batch_norm(
         layer_0_downsample_0,
@@ -532,14 +548,18 @@ def layer2_layer_1_forward(
     )  # f32[64, 64, 16, 16]
     # 1: out = self.bn1(out)
     buffers["1.bn1.num_batches_tracked"].add_(1)
-    layer_1_bn1_batch_norm = F.batch_norm(
-        layer_1_conv1,
-        buffers["1.bn1.running_mean"],
-        buffers["1.bn1.running_var"],
-        w["1.bn1.weight"],
-        w["1.bn1.bias"],
-        True,
-    )  # f32[64, 64, 16, 16]
+    layer_1_bn1_batch_norm, layer_1_bn1_batch_norm_mean, layer_1_bn1_batch_norm_rstd = (
+        torch.native_batch_norm(
+            layer_1_conv1,
+            w["1.bn1.weight"],
+            w["1.bn1.bias"],
+            buffers["1.bn1.running_mean"],
+            buffers["1.bn1.running_var"],
+            True,
+            0.1,
+            1e-05,
+        )
+    )  # f32[64, 64, 16, 16], f32[64], f32[64]
     # 1: out = self.relu(out)
     layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
     del layer_1_bn1_batch_norm
@@ -547,7 +567,6 @@ def layer2_layer_1_forward(
     layer_1_conv2 = F.conv2d(
         layer_1_relu_relu, w["1.conv2.weight"], padding=1
     )  # f32[64, 64, 16, 16]
-    del layer_1_relu_relu
     # 1: out = self.bn2(out)
     buffers["1.bn2.num_batches_tracked"].add_(1)
     layer_1_bn2_batch_norm, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd = (
@@ -569,6 +588,9 @@ def layer2_layer_1_forward(
     out = layer_1.relu_()  # f32[64, 64, 16, 16]
     return out, [
         layer_1_conv1,
+        layer_1_bn1_batch_norm_mean,
+        layer_1_bn1_batch_norm_rstd,
+        layer_1_relu_relu,
         layer_1_conv2,
         layer_1_bn2_batch_norm_mean,
         layer_1_bn2_batch_norm_rstd,
@@ -585,6 +607,9 @@ def layer2_layer_1_backward(
     """Backward of layer_1 in layer2."""
     (
         layer_1_conv1,
+        layer_1_bn1_batch_norm_mean,
+        layer_1_bn1_batch_norm_rstd,
+        layer_1_relu_relu,
         layer_1_conv2,
         layer_1_bn2_batch_norm_mean,
         layer_1_bn2_batch_norm_rstd,
@@ -611,22 +636,6 @@ def layer2_layer_1_backward(
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     del layer_1_conv2, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd
-    # recompute 1: out = self.bn1(out)
-    layer_1_bn1_batch_norm, layer_1_bn1_batch_norm_mean, layer_1_bn1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_1_conv1,
-            w["1.bn1.weight"],
-            w["1.bn1.bias"],
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
-    )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    # recompute 1: out = self.relu(out)
-    layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
-    del layer_1_bn1_batch_norm
     # grad of 1: out = self.conv2(out)
     grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
         grad_layer_1_conv2,
@@ -788,14 +797,11 @@ def layer2_layer_0_part2_backward(
 
 
 def layer2_layer_0_part1_backward(
-    taken: list[Tensor], x: Tensor, w: Tensors
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of layer_0_part1 in layer2."""
+    layer_0_conv1 = kept.pop()
     grad_layer_0_conv2, grad_x_0_downsample_0 = drain(taken)
-    # recompute 0: out = self.conv1(x)
-    layer_0_conv1 = F.conv2d(
-        x, w["0.conv1.weight"], stride=2, padding=1
-    )  # f32[64, 64, 16, 16]
     # recompute 0: out = self.bn1(out)
     layer_0_bn1_batch_norm, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd = (
         torch.native_batch_norm(
@@ -1434,7 +1440,6 @@ class Conv1ReluStep(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = Conv1ReluStep.resume(ctx)
         grads = conv1_relu_backward(
@@ -1454,8 +1459,8 @@ class Conv1ReluStep(RematStep):
 class BasicBlockStep(RematStep):
     """layer1.0.
 
-    Keeps: conv1 8.0 MiB, bn2_batch_norm_mean 128 B, bn2_batch_norm_rstd 128 B.
-    Runs again: bn1_batch_norm, out_relu, conv2, 3 of 4 ops of conv1..relu.
+    Keeps: conv2 8.0 MiB, bn2_batch_norm_mean 128 B, bn2_batch_norm_rstd 128 B.
+    Runs again: conv1, bn1_batch_norm, out_relu, 3 of 4 ops of conv1..relu.
     """
 
     buffers = (
@@ -1476,7 +1481,6 @@ class BasicBlockStep(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = BasicBlockStep.resume(ctx)
         w_1_before = live["w", i - 1]
@@ -1498,8 +1502,7 @@ class BasicBlockStep(RematStep):
 class BasicBlockStep_2(RematStep):
     """layer1.1.
 
-    Keeps: conv1 8.0 MiB, conv2 8.0 MiB, bn2_batch_norm_mean 128 B,
-    bn2_batch_norm_rstd 128 B.
+    Keeps: conv1 8.0 MiB, conv2 8.0 MiB.
     Runs again: bn1_batch_norm, out_relu.
     """
 
@@ -1515,16 +1518,24 @@ class BasicBlockStep_2(RematStep):
     @staticmethod
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = BasicBlockStep_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = basic_block_forward_2(live["x", i], w, buffers)
+        live["w", i] = w
+        live["conv2", i], live["x", i + 1], ctx.kept = basic_block_forward_2(
+            live["x", i], w, buffers
+        )
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = BasicBlockStep_2.resume(ctx)
         live["grad_x", i], grads = basic_block_backward_2(
             ctx.kept,
-            [live.take("grad_x", i + 1), live.take("x", i + 1)],
+            [
+                live.take("grad_x", i + 1),
+                live.take("x", i + 1),
+                live.take("conv2", i),
+                live.take("bn2_batch_norm_mean", i),
+                live.take("bn2_batch_norm_rstd", i),
+            ],
             live["x", i],
             w,
         )
@@ -1534,12 +1545,14 @@ class BasicBlockStep_2(RematStep):
 class Layer2Step(RematStep):
     """layer2.
 
-    Keeps: layer_0_conv2 4.0 MiB, layer_0_bn2_batch_norm_mean 256 B,
-    layer_0_bn2_batch_norm_rstd 256 B, identity_mean 256 B, identity_rstd 256 B,
-    layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB, layer_1_conv2 4.0 MiB,
-    layer_1_bn2_batch_norm_mean 256 B, layer_1_bn2_batch_norm_rstd 256 B.
-    Runs again: layer_1_bn1_batch_norm, layer_1_relu_relu, layer_0_downsample_0,
-    layer_0_conv1, layer_0_bn1_batch_norm, relu.
+    Keeps: layer_0_conv1 4.0 MiB, layer_0_conv2 4.0 MiB, layer_0_bn2_batch_norm_mean
+    256 B, layer_0_bn2_batch_norm_rstd 256 B, identity_mean 256 B, identity_rstd 256
+    B, layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB, layer_1_bn1_batch_norm_mean
+    256 B, layer_1_bn1_batch_norm_rstd 256 B, layer_1_relu_relu 4.0 MiB,
+    layer_1_conv2 4.0 MiB, layer_1_bn2_batch_norm_mean 256 B,
+    layer_1_bn2_batch_norm_rstd 256 B.
+    Runs again: layer_0_downsample_0, layer_0_bn1_batch_norm, relu, 3 of 9 ops of
+    layer1.1.
     """
 
     buffers = (
@@ -1563,12 +1576,12 @@ class Layer2Step(RematStep):
     @staticmethod
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = Layer2Step.begin(ctx, token, live, i, *rest)
-        live["layer_0_conv2", i] = layer2_layer_0_part1_forward(
+        live["layer_0_conv2", i], ctx.kept_layer_0_part1 = layer2_layer_0_part1_forward(
             live["x", i], w, buffers
         )
         live["layer_0_relu_relu", i], ctx.kept_layer_0_part2 = (
             layer2_layer_0_part2_forward(
-                live["layer_0_conv2", i], live["x", i], w, buffers
+                [live.take("x", i)], live["layer_0_conv2", i], w, buffers
             )
         )
         live["x", i + 1], ctx.kept_layer_1 = layer2_layer_1_forward(
@@ -1577,9 +1590,14 @@ class Layer2Step(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = Layer2Step.resume(ctx)
+        w_1_before = live["w", i - 1]
+        (
+            live["bn2_batch_norm_mean", i - 1],
+            live["bn2_batch_norm_rstd", i - 1],
+            live["x", i],
+        ) = basic_block_recompute(live["conv2", i - 1], live["x", i - 1], w_1_before)
         (
             live["layer_0_downsample_0", i],
             live["grad_layer_0_relu_relu", i],
@@ -1607,6 +1625,7 @@ class Layer2Step(RematStep):
             w,
         )
         live["grad_x", i], layer_0_part1_grads = layer2_layer_0_part1_backward(
+            ctx.kept_layer_0_part1,
             [live.take("grad_layer_0_conv2", i), live.take("grad_x_0_downsample_0", i)],
             live["x", i],
             w,
@@ -1664,7 +1683,6 @@ class Layer3Step(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = Layer3Step.resume(ctx)
         (
@@ -1721,12 +1739,16 @@ class AvgpoolFcStep(RematStep):
         return fc
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_fc: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "create_graph=True asks for gradients of gradients, which are not planned: "
+                "call eager_forward, the forward of model.py"
+            )
         w, live, i = AvgpoolFcStep.resume(ctx)
         if grad_fc is None:
             raise RuntimeError(
-                "no gradient arrived for fc, which this file was generated for"
+                "no gradient arrived for the output but this file was generated for it"
             )
         live["grad_x", i], grads = avgpool_fc_backward(ctx.kept, grad_fc, w)
         return AvgpoolFcStep.hand(ctx, grad_fc.new_empty(0), grads)

@@ -6,17 +6,18 @@
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
 # budget    120.5 MiB  (126399205 bytes)
-# peak      120.1 MiB  (125887448 bytes; model.py: 202.9 MiB), in backward of up3.conv.double_conv
+# peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
-# overhead  +14.7 % of the step; no schedule within this budget is below +12.8 %
+# overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
+# seal      v1-b4b4eb4ae525-e02aece19fd0
 #
 # block                 count  forward keeps  peak there  backward runs again
 # inc.double_conv       1      128 B          54.3 MiB    layer_0, layer_1_batch_norm, layer_2,
 #                                                         layer_3
-# down1.pool..up3       1      41.5 MiB       117.9 MiB   up2_conv_double_conv_1_batch_norm,
-#                                                         up2_conv_double_conv_2,
-#                                                         up2_conv_double_conv_4_batch_norm,
+# down1.pool..up3       1      44.0 MiB       120.4 MiB   up2_conv_double_conv_4_batch_norm,
 #                                                         up2_conv_double_conv_5,
+#                                                         up2_conv_double_conv_1_batch_norm,
+#                                                         up2_conv_double_conv_2,
 #                                                         down1_conv_double_conv_0,
 #                                                         down1_conv_double_conv_1_batch_norm,
 #                                                         down1_conv_double_conv_2,
@@ -28,15 +29,13 @@
 #                                                         up1_conv_double_conv_1_batch_norm,
 #                                                         up1_conv_double_conv_2,
 #                                                         down2_conv_double_conv_4_batch_norm,
-#                                                         down2_conv_double_conv_5,
-#                                                         down3_conv_double_conv_4_batch_norm,
-#                                                         down3_conv_double_conv_5, up1_up, up1,
+#                                                         down2_conv_double_conv_5, up1_up, up1,
 #                                                         down3_conv_double_conv_1_batch_norm,
-#                                                         down3_conv_double_conv_2, down2_pool,
+#                                                         down3_conv_double_conv_2, down3_pool,
 #                                                         down2_conv_double_conv_1_batch_norm,
 #                                                         down2_conv_double_conv_2
-# up3.conv.double_conv  1      24.0 MiB       118.0 MiB   2 of 50 ops of down1.pool..up3
-# outc                  1      2.0 MiB        111.9 MiB   -
+# up3.conv.double_conv  1      24.0 MiB       120.5 MiB   2 of 50 ops of down1.pool..up3
+# outc                  1      2.0 MiB        114.4 MiB   -
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -48,7 +47,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 
 class DoubleConv(nn.Module):
@@ -207,13 +205,14 @@ def double_conv_backward(
     """Backward of double_conv."""
     layer_4_batch_norm_mean, layer_4_batch_norm_rstd = drain(kept)
     grad_out, out = drain(taken)
+    # recompute inc: return self.double_conv(x)
+    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     # grad of inc: return self.double_conv(x)
     grad_layer_4_batch_norm = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
     )  # f32[8, 16, 128, 128]
     del grad_out, out
     # recompute inc: return self.double_conv(x)
-    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     layer_1_batch_norm, layer_1_batch_norm_mean, layer_1_batch_norm_rstd = (
         torch.native_batch_norm(
             layer_0, w["1.weight"], w["1.bias"], None, None, True, 0.1, 1e-05
@@ -461,12 +460,13 @@ def pool_up3_down2_forward(
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Forward of down2 in pool_up3."""
     # down2: return self.conv(self.pool(x))
-    down2_pool = F.max_pool2d(down1_conv_double_conv_5, 2, 2)  # f32[8, 32, 32, 32]
+    down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
+        down1_conv_double_conv_5, [2, 2], [2, 2]
+    )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
     # down2.conv: return self.double_conv(x)
     down2_conv_double_conv_0 = F.conv2d(
         down2_pool, w["down2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
-    del down2_pool
     buffers["down2.conv.double_conv.1.num_batches_tracked"].add_(1)
     down2_conv_double_conv_1_batch_norm = F.batch_norm(
         down2_conv_double_conv_0,
@@ -499,22 +499,21 @@ def pool_up3_down2_forward(
     return (
         down2_conv_double_conv_3,
         down2_conv_double_conv_5,
-        [down2_conv_double_conv_0],
+        [down2_pool, down2_pool_indices, down2_conv_double_conv_0],
     )
 
 
 def pool_up3_down3_forward(
     down2_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+) -> tuple[Tensor, list[Tensor]]:
     """Forward of down3 in pool_up3."""
     # down3: return self.conv(self.pool(x))
-    down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
-        down2_conv_double_conv_5, [2, 2], [2, 2]
-    )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
+    down3_pool = F.max_pool2d(down2_conv_double_conv_5, 2, 2)  # f32[8, 64, 16, 16]
     # down3.conv: return self.double_conv(x)
     down3_conv_double_conv_0 = F.conv2d(
         down3_pool, w["down3.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 128, 16, 16]
+    del down3_pool
     buffers["down3.conv.double_conv.1.num_batches_tracked"].add_(1)
     down3_conv_double_conv_1_batch_norm = F.batch_norm(
         down3_conv_double_conv_0,
@@ -533,34 +532,40 @@ def pool_up3_down3_forward(
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_2
     buffers["down3.conv.double_conv.4.num_batches_tracked"].add_(1)
-    down3_conv_double_conv_4_batch_norm = F.batch_norm(
+    (
+        down3_conv_double_conv_4_batch_norm,
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
+    ) = torch.native_batch_norm(
         down3_conv_double_conv_3,
-        buffers["down3.conv.double_conv.4.running_mean"],
-        buffers["down3.conv.double_conv.4.running_var"],
         w["down3.conv.double_conv.4.weight"],
         w["down3.conv.double_conv.4.bias"],
+        buffers["down3.conv.double_conv.4.running_mean"],
+        buffers["down3.conv.double_conv.4.running_var"],
         True,
-    )  # f32[8, 128, 16, 16]
+        0.1,
+        1e-05,
+    )  # f32[8, 128, 16, 16], f32[128], f32[128]
     down3_conv_double_conv_5 = (
         down3_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
-    return (
+    return down3_conv_double_conv_5, [
+        down3_conv_double_conv_0,
         down3_conv_double_conv_3,
-        down3_conv_double_conv_5,
-        [down3_pool, down3_pool_indices, down3_conv_double_conv_0],
-    )
+        down3_conv_double_conv_4_batch_norm_mean,
+        down3_conv_double_conv_4_batch_norm_rstd,
+    ]
 
 
 def pool_up3_up1_part1_forward(
-    taken: list[Tensor], w: Tensors, buffers: Tensors
+    taken: list[Tensor], down3_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, Tensor]:
     """Forward of up1_part1 in pool_up3."""
-    down3_conv_double_conv_5, down2_conv_double_conv_5 = drain(taken)
+    down2_conv_double_conv_5 = taken.pop()
     # up1: x = self.up(x)
     up1_up = F.conv_transpose2d(
         down3_conv_double_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
     )  # f32[8, 64, 32, 32]
-    del down3_conv_double_conv_5
     # up1: return self.conv(torch.cat([skip, x], dim=1))
     up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
     del down2_conv_double_conv_5, up1_up
@@ -721,24 +726,6 @@ def pool_up3_up2_part2_backward(
     del grad_up3_up_0
     # recompute up2.conv: return self.double_conv(x)
     (
-        up2_conv_double_conv_1_batch_norm,
-        up2_conv_double_conv_1_batch_norm_mean,
-        up2_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        up2_conv_double_conv_0,
-        w["up2.conv.double_conv.1.weight"],
-        w["up2.conv.double_conv.1.bias"],
-        None,
-        None,
-        True,
-        0.1,
-        1e-05,
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    up2_conv_double_conv_2 = (
-        up2_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    del up2_conv_double_conv_1_batch_norm
-    (
         up2_conv_double_conv_4_batch_norm,
         up2_conv_double_conv_4_batch_norm_mean,
         up2_conv_double_conv_4_batch_norm_rstd,
@@ -786,6 +773,26 @@ def pool_up3_up2_part2_backward(
         up2_conv_double_conv_4_batch_norm_mean,
         up2_conv_double_conv_4_batch_norm_rstd,
     )
+    # recompute up2.conv: return self.double_conv(x)
+    (
+        up2_conv_double_conv_1_batch_norm,
+        up2_conv_double_conv_1_batch_norm_mean,
+        up2_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
+        up2_conv_double_conv_0,
+        w["up2.conv.double_conv.1.weight"],
+        w["up2.conv.double_conv.1.bias"],
+        None,
+        None,
+        True,
+        0.1,
+        1e-05,
+    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    up2_conv_double_conv_2 = (
+        up2_conv_double_conv_1_batch_norm.relu_()
+    )  # f32[8, 32, 64, 64]
+    del up2_conv_double_conv_1_batch_norm
+    # grad of up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_2, grad_up2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up2_conv_double_conv_3,
@@ -1094,9 +1101,9 @@ def pool_up3_up1_part2_backward(
 def pool_up3_up1_part1_backward(
     taken: list[Tensor],
     down2_conv_double_conv_3: Tensor,
-    down3_conv_double_conv_3: Tensor,
+    down3_conv_double_conv_5: Tensor,
     w: Tensors,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of up1_part1 in pool_up3."""
     (
         grad_up1_conv_double_conv_1_batch_norm,
@@ -1146,25 +1153,6 @@ def pool_up3_up1_part1_backward(
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_4_batch_norm
-    # recompute down3.conv: return self.double_conv(x)
-    (
-        down3_conv_double_conv_4_batch_norm,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down3_conv_double_conv_3,
-        w["down3.conv.double_conv.4.weight"],
-        w["down3.conv.double_conv.4.bias"],
-        None,
-        None,
-        True,
-        0.1,
-        1e-05,
-    )  # f32[8, 128, 16, 16], f32[128], f32[128]
-    down3_conv_double_conv_5 = (
-        down3_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_4_batch_norm
     # recompute up1: x = self.up(x)
     up1_up = F.conv_transpose2d(
         down3_conv_double_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
@@ -1207,9 +1195,6 @@ def pool_up3_up1_part1_backward(
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
         down2_conv_double_conv_5,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-        down3_conv_double_conv_5,
         grad_up1,
         grad_down3_conv_double_conv_5,
         {
@@ -1229,15 +1214,13 @@ def pool_up3_down3_backward(
     w: Tensors,
 ) -> tuple[Tensor, Tensors]:
     """Backward of down3 in pool_up3."""
-    down3_pool, down3_pool_indices, down3_conv_double_conv_0 = drain(kept)
     (
-        grad_down3_conv_double_conv_5,
-        down3_conv_double_conv_5,
+        down3_conv_double_conv_0,
         down3_conv_double_conv_3,
         down3_conv_double_conv_4_batch_norm_mean,
         down3_conv_double_conv_4_batch_norm_rstd,
-        grad_up1,
-    ) = drain(taken)
+    ) = drain(kept)
+    grad_down3_conv_double_conv_5, down3_conv_double_conv_5, grad_up1 = drain(taken)
     # grad of down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_5,
@@ -1333,6 +1316,11 @@ def pool_up3_down3_backward(
         down3_conv_double_conv_1_batch_norm_mean,
         down3_conv_double_conv_1_batch_norm_rstd,
     )
+    # recompute down3: return self.conv(self.pool(x))
+    down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
+        down2_conv_double_conv_5, [2, 2], [2, 2]
+    )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
+    # grad of down3.conv: return self.double_conv(x)
     grad_down3_pool, grad_down3_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_0,
@@ -1382,7 +1370,7 @@ def pool_up3_down2_backward(
     w: Tensors,
 ) -> tuple[Tensor, Tensors]:
     """Backward of down2 in pool_up3."""
-    down2_conv_double_conv_0 = kept.pop()
+    down2_pool, down2_pool_indices, down2_conv_double_conv_0 = drain(kept)
     (
         grad_down2_conv_double_conv_5,
         down2_conv_double_conv_5,
@@ -1421,10 +1409,6 @@ def pool_up3_down2_backward(
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute down2: return self.conv(self.pool(x))
-    down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
-        down1_conv_double_conv_5, [2, 2], [2, 2]
-    )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
     # recompute down2.conv: return self.double_conv(x)
     (
         down2_conv_double_conv_1_batch_norm,
@@ -1825,7 +1809,6 @@ class DoubleConvDoubleConvStep(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = DoubleConvDoubleConvStep.resume(ctx)
         grads = double_conv_backward(
@@ -1840,22 +1823,23 @@ class DoubleConvDoubleConvStep(RematStep):
 class PoolUp3Step(RematStep):
     """down1.pool..up3.
 
-    Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB, down2_conv_double_conv_0
-    2.0 MiB, down2_conv_double_conv_3 2.0 MiB, down3_pool 512.0 KiB,
-    down3_pool_indices 1.0 MiB, down3_conv_double_conv_0 1.0 MiB,
-    down3_conv_double_conv_3 1.0 MiB, up1_conv_double_conv_0 2.0 MiB,
-    up1_conv_double_conv_3 2.0 MiB, up2_conv_double_conv_0 4.0 MiB,
-    up2_conv_double_conv_3 4.0 MiB, up3_up_0 16.0 MiB.
-    Runs again: up2_conv_double_conv_1_batch_norm, up2_conv_double_conv_2,
-    up2_conv_double_conv_4_batch_norm, up2_conv_double_conv_5,
+    Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB, down2_pool 1.0 MiB,
+    down2_pool_indices 2.0 MiB, down2_conv_double_conv_0 2.0 MiB,
+    down2_conv_double_conv_3 2.0 MiB, down3_conv_double_conv_0 1.0 MiB,
+    down3_conv_double_conv_3 1.0 MiB, down3_conv_double_conv_4_batch_norm_mean 512
+    B, down3_conv_double_conv_4_batch_norm_rstd 512 B, down3_conv_double_conv_5 1.0
+    MiB, up1_conv_double_conv_0 2.0 MiB, up1_conv_double_conv_3 2.0 MiB,
+    up2_conv_double_conv_0 4.0 MiB, up2_conv_double_conv_3 4.0 MiB, up3_up_0 16.0
+    MiB.
+    Runs again: up2_conv_double_conv_4_batch_norm, up2_conv_double_conv_5,
+    up2_conv_double_conv_1_batch_norm, up2_conv_double_conv_2,
     down1_conv_double_conv_0, down1_conv_double_conv_1_batch_norm,
     down1_conv_double_conv_2, down1_conv_double_conv_3,
     down1_conv_double_conv_4_batch_norm, down1_conv_double_conv_5,
     up1_conv_double_conv_4_batch_norm, up1_conv_double_conv_5, up2_up, up2,
     up1_conv_double_conv_1_batch_norm, up1_conv_double_conv_2,
-    down2_conv_double_conv_4_batch_norm, down2_conv_double_conv_5,
-    down3_conv_double_conv_4_batch_norm, down3_conv_double_conv_5, up1_up, up1,
-    down3_conv_double_conv_1_batch_norm, down3_conv_double_conv_2, down2_pool,
+    down2_conv_double_conv_4_batch_norm, down2_conv_double_conv_5, up1_up, up1,
+    down3_conv_double_conv_1_batch_norm, down3_conv_double_conv_2, down3_pool,
     down2_conv_double_conv_1_batch_norm, down2_conv_double_conv_2.
     """
 
@@ -1942,19 +1926,15 @@ class PoolUp3Step(RematStep):
             live["down2_conv_double_conv_5", i],
             ctx.kept_down2,
         ) = pool_up3_down2_forward(live["down1_conv_double_conv_5", i], w, buffers)
-        (
-            live["down3_conv_double_conv_3", i],
-            live["down3_conv_double_conv_5", i],
-            ctx.kept_down3,
-        ) = pool_up3_down3_forward(live["down2_conv_double_conv_5", i], w, buffers)
+        live["down3_conv_double_conv_5", i], ctx.kept_down3 = pool_up3_down3_forward(
+            live["down2_conv_double_conv_5", i], w, buffers
+        )
         (
             live["up1_conv_double_conv_0", i],
             live["up1_conv_double_conv_1_batch_norm", i],
         ) = pool_up3_up1_part1_forward(
-            [
-                live.take("down3_conv_double_conv_5", i),
-                live.take("down2_conv_double_conv_5", i),
-            ],
+            [live.take("down2_conv_double_conv_5", i)],
+            live["down3_conv_double_conv_5", i],
             w,
             buffers,
         )
@@ -1981,7 +1961,6 @@ class PoolUp3Step(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = PoolUp3Step.resume(ctx)
         (
@@ -2044,9 +2023,6 @@ class PoolUp3Step(RematStep):
             live["down2_conv_double_conv_4_batch_norm_mean", i],
             live["down2_conv_double_conv_4_batch_norm_rstd", i],
             live["down2_conv_double_conv_5", i],
-            live["down3_conv_double_conv_4_batch_norm_mean", i],
-            live["down3_conv_double_conv_4_batch_norm_rstd", i],
-            live["down3_conv_double_conv_5", i],
             live["grad_up1", i],
             live["grad_down3_conv_double_conv_5", i],
             up1_part1_grads,
@@ -2058,7 +2034,7 @@ class PoolUp3Step(RematStep):
                 live.take("up1_conv_double_conv_1_batch_norm_rstd", i),
             ],
             live["down2_conv_double_conv_3", i],
-            live["down3_conv_double_conv_3", i],
+            live["down3_conv_double_conv_5", i],
             w,
         )
         live["grad_down2_conv_double_conv_5", i], down3_grads = pool_up3_down3_backward(
@@ -2066,9 +2042,6 @@ class PoolUp3Step(RematStep):
             [
                 live.take("grad_down3_conv_double_conv_5", i),
                 live.take("down3_conv_double_conv_5", i),
-                live.take("down3_conv_double_conv_3", i),
-                live.take("down3_conv_double_conv_4_batch_norm_mean", i),
-                live.take("down3_conv_double_conv_4_batch_norm_rstd", i),
                 live.take("grad_up1", i),
             ],
             live["down2_conv_double_conv_5", i],
@@ -2147,7 +2120,6 @@ class DoubleConvDoubleConvStep_2(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = DoubleConvDoubleConvStep_2.resume(ctx)
         w_1_before = live["w", i - 1]
@@ -2177,12 +2149,16 @@ class OutcStep(RematStep):
         return nll_loss2d
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_nll_loss2d: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "create_graph=True asks for gradients of gradients, which are not planned: "
+                "call eager_forward, the forward of model.py"
+            )
         w, live, i = OutcStep.resume(ctx)
         if grad_nll_loss2d is None:
             raise RuntimeError(
-                "no gradient arrived for nll_loss2d, which this file was generated for"
+                "no gradient arrived for the output but this file was generated for it"
             )
         live["grad_x", i], grads = outc_backward(
             ctx.kept, grad_nll_loss2d, live["x", i], live["mask"], w

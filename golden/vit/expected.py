@@ -6,26 +6,28 @@
 # inputs    img: float32[32, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 # budget    61.6 MiB  (64577097 bytes)
-# peak      60.6 MiB  (63582416 bytes; model.py: 102.6 MiB), in backward of
+# peak      60.6 MiB  (63565776 bytes; model.py: 102.6 MiB), in backward of
 #           transformer.layers.3.1.net
-#           there it makes grad_layer_1 (grad of return self.net(x))
-# overhead  +8.9 % of the step; no schedule within this budget is below +8.4 %
+#           there it makes grad_layer_2 (grad of return self.net(x))
+# overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
+# seal      v1-01e20f920b19-0987ed4696a7
 #
 # block                                   count  forward keeps  peak there  backward runs again
 # to_patch_embedding..dropout             1      260.0 KiB      9.8 MiB     -
-# transformer.layers.0.0,                 3      4.8 MiB        44.2 MiB    dots_bmm, dots, attend,
-# transformer.layers.1.0,                                                   attn, norm
-# transformer.layers.2.0
-# transformer.layers.0.1.net              1      5.3 MiB        36.2 MiB    layer_2, layer_3,
-#                                                                           layer_0
-# transformer.layers.1.1.net              1      5.3 MiB        47.6 MiB    layer_2, layer_3,
-#                                                                           layer_0
-# transformer.layers.2.1.net              1      5.3 MiB        59.1 MiB    layer_2, layer_3,
-#                                                                           layer_0
-# transformer.layers.3.0                  1      3.8 MiB        54.7 MiB    dots_bmm, dots, attend,
+# transformer.layers.0.0                  1      3.8 MiB        20.4 MiB    dots_bmm, dots, attend,
 #                                                                           attn, out_bmm, out_copy,
-#                                                                           norm
-# transformer.layers.3.1.net              1      5.3 MiB        60.6 MiB    layer_0, layer_1
+#                                                                           norm, 4 of 6 ops of
+#                                                                           to_patch_embedding..dropout
+# transformer.layers.0.1.net              1      5.3 MiB        35.2 MiB    layer_0, layer_2,
+#                                                                           layer_3
+# transformer.layers.1.0,                 3      3.8 MiB        50.7 MiB    dots_bmm, dots, attend,
+# transformer.layers.2.0,                                                   attn, out_bmm, out_copy,
+# transformer.layers.3.0                                                    norm
+# transformer.layers.1.1.net              1      5.3 MiB        45.6 MiB    layer_0, layer_2,
+#                                                                           layer_3
+# transformer.layers.2.1.net              1      5.3 MiB        56.1 MiB    layer_0, layer_2,
+#                                                                           layer_3
+# transformer.layers.3.1.net              1      9.4 MiB        60.6 MiB    layer_0
 # transformer.norm..mlp_head              1      1.0 MiB        54.6 MiB    -
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
@@ -37,7 +39,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 
 class FeedForward(nn.Module):
@@ -110,7 +111,7 @@ Tensors = dict[str, Tensor]
 
 def to_patch_embedding_dropout_forward(
     img: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor]:
     """Forward of to_patch_embedding_dropout."""
     # x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
     to_patch_embedding = F.conv2d(
@@ -129,15 +130,38 @@ def to_patch_embedding_dropout_forward(
     out, dropout_mask = torch.native_dropout(
         x_add, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
-    return out, [dropout_mask]
+    return dropout_mask, out
+
+
+def to_patch_embedding_dropout_recompute(
+    dropout_mask: Tensor, img: Tensor, w: Tensors
+) -> Tensor:
+    """Forward again of to_patch_embedding_dropout."""
+    # recompute x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
+    to_patch_embedding = F.conv2d(
+        img, w["to_patch_embedding.weight"], w["to_patch_embedding.bias"], stride=4
+    )
+    to_patch_embedding = to_patch_embedding.view(32, 128, 64)  # f32[32, 128, 64]
+    # recompute x = torch.cat((cls_tokens, x), dim=1)
+    x_cat = torch.cat(
+        [w["cls_token"].expand(32, -1, -1), to_patch_embedding.transpose(1, 2)], 1
+    )  # f32[32, 65, 128]
+    del to_patch_embedding
+    # recompute x = x + self.pos_embedding
+    x_add = x_cat.add_(w["pos_embedding"])  # f32[32, 65, 128]
+    del x_cat
+    # recompute x = self.dropout(x)
+    out = aten.native_dropout_backward(
+        x_add, dropout_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    return out
 
 
 def to_patch_embedding_dropout_backward(
-    kept: list[Tensor], taken: list[Tensor], img: Tensor, w: Tensors
+    taken: list[Tensor], img: Tensor, w: Tensors
 ) -> Tensors:
     """Backward of to_patch_embedding_dropout."""
-    dropout_mask = kept.pop()
-    grad_out = taken.pop()
+    grad_out, dropout_mask = drain(taken)
     # grad of x = self.dropout(x)
     grad_x_add = aten.native_dropout_backward(
         grad_out, dropout_mask, 1.1111111111111112
@@ -176,8 +200,9 @@ def to_patch_embedding_dropout_backward(
 # ---- Transformer: transformer.layers.0.0, transformer.layers.0.1.net, ... ----
 
 
-def transformer_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+def transformer_forward(taken: list[Tensor], w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Transformer."""
+    x = taken.pop()
     # x = self.norm(x)
     norm = F.layer_norm(x, [128], w["norm.weight"], w["norm.bias"])  # f32[32, 65, 128]
     # qkv = self.to_qkv(x).chunk(3, dim=-1)
@@ -217,62 +242,19 @@ def transformer_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     # return self.to_out(out)
     to_out_0 = F.linear(out_copy, w["to_out.0.weight"], w["to_out.0.bias"])
     to_out_0 = to_out_0.view(32, 65, 128)  # f32[32, 65, 128]
+    del out_copy
     to_out_1, to_out_1_mask = torch.native_dropout(
         to_out_0, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
     del to_out_0
     # transformer: x = attn(x) + x
     out = to_out_1.add_(x)  # f32[32, 65, 128]
-    return out, [clone, clone_2, attn_mask, out_clone, out_copy, to_out_1_mask]
+    return out, [clone, clone_2, attn_mask, out_clone, to_out_1_mask]
 
 
 def transformer_net_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Transformer."""
     # transformer.layers.0.1: return self.net(x)
-    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
-    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
-    del layer_0
-    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
-    layer_3, layer_3_mask = torch.native_dropout(
-        layer_2, 0.1, True
-    )  # f32[32, 65, 512], bool[32, 65, 512]
-    del layer_2
-    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
-    del layer_3
-    layer_5, layer_5_mask = torch.native_dropout(
-        layer_4, 0.1, True
-    )  # f32[32, 65, 128], bool[32, 65, 128]
-    del layer_4
-    # transformer: x = ff(x) + x
-    out = layer_5.add_(x)  # f32[32, 65, 128]
-    return out, [layer_1, layer_3_mask, layer_5_mask]
-
-
-def transformer_net_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
-    # transformer.layers.1.1: return self.net(x)
-    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
-    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
-    del layer_0
-    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
-    layer_3, layer_3_mask = torch.native_dropout(
-        layer_2, 0.1, True
-    )  # f32[32, 65, 512], bool[32, 65, 512]
-    del layer_2
-    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
-    del layer_3
-    layer_5, layer_5_mask = torch.native_dropout(
-        layer_4, 0.1, True
-    )  # f32[32, 65, 128], bool[32, 65, 128]
-    del layer_4
-    # transformer: x = ff(x) + x
-    out = layer_5.add_(x)  # f32[32, 65, 128]
-    return out, [layer_1, layer_3_mask, layer_5_mask]
-
-
-def transformer_net_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
-    # transformer.layers.2.1: return self.net(x)
     layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
     layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
     del layer_0
@@ -345,6 +327,50 @@ def transformer_layers_0_0_forward(
     return out, [clone, clone_2, attn_mask, out_clone, to_out_1_mask]
 
 
+def transformer_net_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of Transformer."""
+    # transformer.layers.1.1: return self.net(x)
+    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
+    del layer_0
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3, layer_3_mask = torch.native_dropout(
+        layer_2, 0.1, True
+    )  # f32[32, 65, 512], bool[32, 65, 512]
+    del layer_2
+    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
+    del layer_3
+    layer_5, layer_5_mask = torch.native_dropout(
+        layer_4, 0.1, True
+    )  # f32[32, 65, 128], bool[32, 65, 128]
+    del layer_4
+    # transformer: x = ff(x) + x
+    out = layer_5.add_(x)  # f32[32, 65, 128]
+    return out, [layer_1, layer_3_mask, layer_5_mask]
+
+
+def transformer_net_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of Transformer."""
+    # transformer.layers.2.1: return self.net(x)
+    layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
+    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
+    del layer_0
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3, layer_3_mask = torch.native_dropout(
+        layer_2, 0.1, True
+    )  # f32[32, 65, 512], bool[32, 65, 512]
+    del layer_2
+    layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
+    del layer_3
+    layer_5, layer_5_mask = torch.native_dropout(
+        layer_4, 0.1, True
+    )  # f32[32, 65, 128], bool[32, 65, 128]
+    del layer_4
+    # transformer: x = ff(x) + x
+    out = layer_5.add_(x)  # f32[32, 65, 128]
+    return out, [layer_1, layer_3_mask, layer_5_mask]
+
+
 def transformer_net_forward_4(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     """Forward of Transformer."""
     # transformer.layers.3.1: return self.net(x)
@@ -352,7 +378,6 @@ def transformer_net_forward_4(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tenso
     layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
     del layer_0
     layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
-    del layer_1
     layer_3, layer_3_mask = torch.native_dropout(
         layer_2, 0.1, True
     )  # f32[32, 65, 512], bool[32, 65, 512]
@@ -364,311 +389,10 @@ def transformer_net_forward_4(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tenso
     del layer_4
     # transformer: x = ff(x) + x
     out = layer_5.add_(x)  # f32[32, 65, 128]
-    return out, [layer_3_mask, layer_3, layer_5_mask]
+    return out, [layer_1, layer_3_mask, layer_3, layer_5_mask]
 
 
 def transformer_backward(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
-    clone, clone_2, attn_mask, out_clone, out_copy, to_out_1_mask = drain(kept)
-    grad_out, x = drain(taken)
-    # grad of return self.to_out(out)
-    grad_to_out_0 = aten.native_dropout_backward(
-        grad_out, to_out_1_mask, 1.1111111111111112
-    )  # f32[32, 65, 128]
-    del to_out_1_mask
-    grad_out_copy = grad_to_out_0 @ w["to_out.0.weight"]
-    grad_out_copy = grad_out_copy.view(32, 65, 4, 32)  # f32[32, 65, 4, 32]
-    # recompute dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
-    dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
-    del dots_bmm
-    # recompute attn = self.dropout(self.attend(dots))
-    attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
-    del dots
-    attn = aten.native_dropout_backward(
-        attend, attn_mask, 1.1111111111111112
-    )  # f32[32, 4, 65, 65]
-    # grad of return self.to_out(out)
-    grad_to_out_0_weight = torch.mm(
-        grad_to_out_0.flatten(0, 1).t(), out_copy
-    )  # f32[128, 128]
-    del out_copy
-    grad_to_out_0_bias = grad_to_out_0.flatten(0, 1).sum(0)  # f32[128]
-    del grad_to_out_0
-    # grad of out = torch.matmul(attn, v)
-    grad_out_bmm = grad_out_copy.transpose(1, 2).contiguous()  # f32[32, 4, 65, 32]
-    del grad_out_copy
-    grad_out_clone = attn.transpose(-2, -1) @ grad_out_bmm  # f32[32, 4, 65, 32]
-    del attn
-    grad_attn = grad_out_bmm @ out_clone.transpose(-2, -1)  # f32[32, 4, 65, 65]
-    del grad_out_bmm, out_clone
-    # grad of attn = self.dropout(self.attend(dots))
-    grad_attend = aten.native_dropout_backward(
-        grad_attn, attn_mask, 1.1111111111111112
-    )  # f32[32, 4, 65, 65]
-    del grad_attn, attn_mask
-    grad_dots = aten._softmax_backward_data(
-        grad_attend, attend, -1, torch.float32
-    )  # f32[32, 4, 65, 65]
-    del grad_attend, attend
-    # grad of dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    grad_dots_bmm = grad_dots.mul_(0.1767766952966369)  # f32[32, 4, 65, 65]
-    del grad_dots
-    grad_clone_2 = clone.transpose(-2, -1) @ grad_dots_bmm  # f32[32, 4, 32, 65]
-    del clone
-    grad_clone = grad_dots_bmm @ clone_2.transpose(-2, -1)  # f32[32, 4, 65, 32]
-    del grad_dots_bmm, clone_2
-    # grad of q, k, v = (t.view(b, n, self.heads, -1).transpose(1, 2) for t in qkv)
-    grad_to_qkv_split_2 = grad_out_clone.transpose(1, 2).contiguous()
-    grad_to_qkv_split_2 = grad_to_qkv_split_2.view(32, 65, 128)  # f32[32, 65, 128]
-    del grad_out_clone
-    grad_to_qkv_split_0 = grad_clone.transpose(1, 2).contiguous()
-    grad_to_qkv_split_0 = grad_to_qkv_split_0.view(32, 65, 128)  # f32[32, 65, 128]
-    del grad_clone
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
-    grad_to_qkv = torch.cat(
-        [
-            grad_to_qkv_split_0,
-            grad_clone_2.transpose(-1, -2).transpose(1, 2).view(32, 65, 128),
-            grad_to_qkv_split_2,
-        ],
-        2,
-    )  # f32[32, 65, 384]
-    del grad_to_qkv_split_0, grad_clone_2, grad_to_qkv_split_2
-    # recompute x = self.norm(x)
-    norm, norm_mean, norm_rstd = torch.native_layer_norm(
-        x, [128], w["norm.weight"], w["norm.bias"], 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
-    grad_to_qkv_weight = torch.mm(
-        grad_to_qkv.flatten(0, 1).t(), norm.flatten(0, 1)
-    )  # f32[384, 128]
-    del norm
-    grad_norm = grad_to_qkv @ w["to_qkv.weight"]  # f32[32, 65, 128]
-    del grad_to_qkv
-    # grad of x = self.norm(x)
-    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [128],
-        norm_mean,
-        norm_rstd,
-        w["norm.weight"],
-        w["norm.bias"],
-        [True, True, True],
-    )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_norm, x, norm_mean, norm_rstd
-    grad_x = grad_out.add_(grad_x_norm)  # f32[32, 65, 128]
-    return grad_x, {
-        "norm.weight": grad_norm_weight,
-        "norm.bias": grad_norm_bias,
-        "to_qkv.weight": grad_to_qkv_weight,
-        "to_out.0.weight": grad_to_out_0_weight,
-        "to_out.0.bias": grad_to_out_0_bias,
-    }
-
-
-def transformer_net_backward(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
-    layer_1, layer_3_mask, layer_5_mask = drain(kept)
-    grad_out, x = drain(taken)
-    # grad of transformer.layers.0.1: return self.net(x)
-    grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
-    )  # f32[32, 65, 128]
-    del layer_5_mask
-    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute transformer.layers.0.1: return self.net(x)
-    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
-    layer_3 = aten.native_dropout_backward(
-        layer_2, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512]
-    del layer_2
-    # grad of transformer.layers.0.1: return self.net(x)
-    grad_layer_4_weight = torch.mm(
-        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
-    )  # f32[128, 512]
-    del layer_3
-    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
-    del grad_layer_4
-    grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512]
-    del grad_layer_3, layer_3_mask
-    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
-    del grad_layer_2, layer_1
-    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
-    # recompute transformer.layers.0.1: return self.net(x)
-    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
-        x, [128], w["0.weight"], w["0.bias"], 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    # grad of transformer.layers.0.1: return self.net(x)
-    grad_layer_1_weight = torch.mm(
-        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
-    )  # f32[512, 128]
-    del layer_0
-    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
-    del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
-    )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
-    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
-    return grad_x, {
-        "0.weight": grad_layer_0_weight,
-        "0.bias": grad_layer_0_bias,
-        "1.weight": grad_layer_1_weight,
-        "1.bias": grad_layer_1_bias,
-        "4.weight": grad_layer_4_weight,
-        "4.bias": grad_layer_4_bias,
-    }
-
-
-def transformer_net_backward_2(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
-    layer_1, layer_3_mask, layer_5_mask = drain(kept)
-    grad_out, x = drain(taken)
-    # grad of transformer.layers.1.1: return self.net(x)
-    grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
-    )  # f32[32, 65, 128]
-    del layer_5_mask
-    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute transformer.layers.1.1: return self.net(x)
-    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
-    layer_3 = aten.native_dropout_backward(
-        layer_2, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512]
-    del layer_2
-    # grad of transformer.layers.1.1: return self.net(x)
-    grad_layer_4_weight = torch.mm(
-        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
-    )  # f32[128, 512]
-    del layer_3
-    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
-    del grad_layer_4
-    grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512]
-    del grad_layer_3, layer_3_mask
-    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
-    del grad_layer_2, layer_1
-    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
-    # recompute transformer.layers.1.1: return self.net(x)
-    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
-        x, [128], w["0.weight"], w["0.bias"], 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    # grad of transformer.layers.1.1: return self.net(x)
-    grad_layer_1_weight = torch.mm(
-        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
-    )  # f32[512, 128]
-    del layer_0
-    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
-    del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
-    )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
-    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
-    return grad_x, {
-        "0.weight": grad_layer_0_weight,
-        "0.bias": grad_layer_0_bias,
-        "1.weight": grad_layer_1_weight,
-        "1.bias": grad_layer_1_bias,
-        "4.weight": grad_layer_4_weight,
-        "4.bias": grad_layer_4_bias,
-    }
-
-
-def transformer_net_backward_3(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
-    layer_1, layer_3_mask, layer_5_mask = drain(kept)
-    grad_out, x = drain(taken)
-    # grad of transformer.layers.2.1: return self.net(x)
-    grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
-    )  # f32[32, 65, 128]
-    del layer_5_mask
-    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute transformer.layers.2.1: return self.net(x)
-    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
-    layer_3 = aten.native_dropout_backward(
-        layer_2, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512]
-    del layer_2
-    # grad of transformer.layers.2.1: return self.net(x)
-    grad_layer_4_weight = torch.mm(
-        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
-    )  # f32[128, 512]
-    del layer_3
-    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
-    del grad_layer_4
-    grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
-    )  # f32[32, 65, 512]
-    del grad_layer_3, layer_3_mask
-    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
-    del grad_layer_2, layer_1
-    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
-    # recompute transformer.layers.2.1: return self.net(x)
-    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
-        x, [128], w["0.weight"], w["0.bias"], 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    # grad of transformer.layers.2.1: return self.net(x)
-    grad_layer_1_weight = torch.mm(
-        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
-    )  # f32[512, 128]
-    del layer_0
-    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
-    del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
-    )  # f32[32, 65, 128], f32[128], f32[128]
-    del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
-    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
-    return grad_x, {
-        "0.weight": grad_layer_0_weight,
-        "0.bias": grad_layer_0_bias,
-        "1.weight": grad_layer_1_weight,
-        "1.bias": grad_layer_1_bias,
-        "4.weight": grad_layer_4_weight,
-        "4.bias": grad_layer_4_bias,
-    }
-
-
-def transformer_layers_0_0_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of Transformer."""
@@ -776,11 +500,203 @@ def transformer_layers_0_0_backward(
     }
 
 
+def transformer_net_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_1, layer_3_mask, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.0.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
+        grad_out, layer_5_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del layer_5_mask
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    # recompute transformer.layers.0.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3 = aten.native_dropout_backward(
+        layer_2, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del layer_2
+    # grad of transformer.layers.0.1: return self.net(x)
+    grad_layer_4_weight = torch.mm(
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
+    )  # f32[128, 512]
+    del layer_3
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
+    grad_layer_2 = aten.native_dropout_backward(
+        grad_layer_3, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    grad_layer_1_weight = torch.mm(
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
+    )  # f32[512, 128]
+    del layer_0
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
+        x,
+        [128],
+        layer_0_mean,
+        layer_0_rstd,
+        w["0.weight"],
+        w["0.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
+    # grad of return self.net(x)
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
+
+
+def transformer_net_backward_2(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_1, layer_3_mask, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.1.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
+        grad_out, layer_5_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del layer_5_mask
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    # recompute transformer.layers.1.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3 = aten.native_dropout_backward(
+        layer_2, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del layer_2
+    # grad of transformer.layers.1.1: return self.net(x)
+    grad_layer_4_weight = torch.mm(
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
+    )  # f32[128, 512]
+    del layer_3
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
+    grad_layer_2 = aten.native_dropout_backward(
+        grad_layer_3, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    grad_layer_1_weight = torch.mm(
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
+    )  # f32[512, 128]
+    del layer_0
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
+        x,
+        [128],
+        layer_0_mean,
+        layer_0_rstd,
+        w["0.weight"],
+        w["0.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
+    # grad of return self.net(x)
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
+
+
+def transformer_net_backward_3(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of Transformer."""
+    layer_1, layer_3_mask, layer_5_mask = drain(kept)
+    grad_out, x = drain(taken)
+    # grad of transformer.layers.2.1: return self.net(x)
+    grad_layer_4 = aten.native_dropout_backward(
+        grad_out, layer_5_mask, 1.1111111111111112
+    )  # f32[32, 65, 128]
+    del layer_5_mask
+    grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
+    # recompute transformer.layers.2.1: return self.net(x)
+    layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
+        x, [128], w["0.weight"], w["0.bias"], 1e-05
+    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
+    layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
+    layer_3 = aten.native_dropout_backward(
+        layer_2, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del layer_2
+    # grad of transformer.layers.2.1: return self.net(x)
+    grad_layer_4_weight = torch.mm(
+        grad_layer_4.flatten(0, 1).t(), layer_3.flatten(0, 1)
+    )  # f32[128, 512]
+    del layer_3
+    grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
+    del grad_layer_4
+    grad_layer_2 = aten.native_dropout_backward(
+        grad_layer_3, layer_3_mask, 1.1111111111111112
+    )  # f32[32, 65, 512]
+    del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
+    grad_layer_1_weight = torch.mm(
+        grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
+    )  # f32[512, 128]
+    del layer_0
+    grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
+    del grad_layer_1
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
+        grad_layer_0,
+        x,
+        [128],
+        layer_0_mean,
+        layer_0_rstd,
+        w["0.weight"],
+        w["0.bias"],
+        [True, True, True],
+    )  # f32[32, 65, 128], f32[128], f32[128]
+    del grad_layer_0, x, layer_0_mean, layer_0_rstd
+    # grad of return self.net(x)
+    grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
+    return grad_x, {
+        "0.weight": grad_layer_0_weight,
+        "0.bias": grad_layer_0_bias,
+        "1.weight": grad_layer_1_weight,
+        "1.bias": grad_layer_1_bias,
+        "4.weight": grad_layer_4_weight,
+        "4.bias": grad_layer_4_bias,
+    }
+
+
 def transformer_net_backward_4(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of Transformer."""
-    layer_3_mask, layer_3, layer_5_mask = drain(kept)
+    layer_1, layer_3_mask, layer_3, layer_5_mask = drain(kept)
     grad_out, x = drain(taken)
     # grad of transformer.layers.3.1: return self.net(x)
     grad_layer_4 = aten.native_dropout_backward(
@@ -794,20 +710,19 @@ def transformer_net_backward_4(
     del layer_3
     grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
     del grad_layer_4
+    # --- peak of the step, in transformer.layers.3.1.net ---
     grad_layer_2 = aten.native_dropout_backward(
         grad_layer_3, layer_3_mask, 1.1111111111111112
     )  # f32[32, 65, 512]
     del grad_layer_3, layer_3_mask
+    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
+    del grad_layer_2, layer_1
+    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
     # recompute transformer.layers.3.1: return self.net(x)
     layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
         x, [128], w["0.weight"], w["0.bias"], 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
     # grad of transformer.layers.3.1: return self.net(x)
-    # --- peak of the step, in transformer.layers.3.1.net ---
-    grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
-    del grad_layer_2, layer_1
-    grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
     grad_layer_1_weight = torch.mm(
         grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
     )  # f32[512, 128]
@@ -1007,37 +922,43 @@ class ToPatchEmbeddingDropoutStep(RematStep):
     @staticmethod
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, _ = ToPatchEmbeddingDropoutStep.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = to_patch_embedding_dropout_forward(live["img"], w)
+        live["w", i] = w
+        live["dropout_mask", i], live["x", i + 1] = to_patch_embedding_dropout_forward(
+            live["img"], w
+        )
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = ToPatchEmbeddingDropoutStep.resume(ctx)
         grads = to_patch_embedding_dropout_backward(
-            ctx.kept, [live.take("grad_x", i + 1)], live["img"], w
+            [live.take("grad_x", i + 1), live.take("dropout_mask", i)], live["img"], w
         )
         return ToPatchEmbeddingDropoutStep.hand(ctx, token, grads)
 
 
 class TransformerLayers00Step(RematStep):
-    """transformer.layers.0.0, transformer.layers.1.0, transformer.layers.2.0.
+    """transformer.layers.0.0.
 
     Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
-    out_copy 1.0 MiB, to_out_1_mask 260.0 KiB.
-    Runs again: dots_bmm, dots, attend, attn, norm.
+    to_out_1_mask 260.0 KiB.
+    Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm, 4 of 6 ops of
+    to_patch_embedding..dropout.
     """
 
     @staticmethod
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, _ = TransformerLayers00Step.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_forward(live["x", i], w)
+        live["x", i + 1], ctx.kept = transformer_forward([live.take("x", i)], w)
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = TransformerLayers00Step.resume(ctx)
+        w_1_before = live["w", i - 1]
+        live["x", i] = to_patch_embedding_dropout_recompute(
+            live["dropout_mask", i - 1], live["img"], w_1_before
+        )
         live["grad_x", i], grads = transformer_backward(
             ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
@@ -1048,7 +969,7 @@ class TransformerNetStep(RematStep):
     """transformer.layers.0.1.net.
 
     Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
-    Runs again: layer_2, layer_3, layer_0.
+    Runs again: layer_0, layer_2, layer_3.
     """
 
     @staticmethod
@@ -1058,7 +979,6 @@ class TransformerNetStep(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = TransformerNetStep.resume(ctx)
         live["grad_x", i], grads = transformer_net_backward(
@@ -1067,54 +987,8 @@ class TransformerNetStep(RematStep):
         return TransformerNetStep.hand(ctx, token, grads)
 
 
-class TransformerNetStep_2(RematStep):
-    """transformer.layers.1.1.net.
-
-    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
-    Runs again: layer_2, layer_3, layer_0.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerNetStep_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_net_forward_2(live["x", i], w)
-        return token.new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerNetStep_2.resume(ctx)
-        live["grad_x", i], grads = transformer_net_backward_2(
-            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
-        )
-        return TransformerNetStep_2.hand(ctx, token, grads)
-
-
-class TransformerNetStep_3(RematStep):
-    """transformer.layers.2.1.net.
-
-    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
-    Runs again: layer_2, layer_3, layer_0.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerNetStep_3.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_net_forward_3(live["x", i], w)
-        return token.new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerNetStep_3.resume(ctx)
-        live["grad_x", i], grads = transformer_net_backward_3(
-            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
-        )
-        return TransformerNetStep_3.hand(ctx, token, grads)
-
-
 class TransformerLayers00Step_2(RematStep):
-    """transformer.layers.3.0.
+    """transformer.layers.1.0, transformer.layers.2.0, transformer.layers.3.0.
 
     Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
     to_out_1_mask 260.0 KiB.
@@ -1128,20 +1002,64 @@ class TransformerLayers00Step_2(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = TransformerLayers00Step_2.resume(ctx)
-        live["grad_x", i], grads = transformer_layers_0_0_backward(
+        live["grad_x", i], grads = transformer_backward(
             ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
         return TransformerLayers00Step_2.hand(ctx, token, grads)
 
 
+class TransformerNetStep_2(RematStep):
+    """transformer.layers.1.1.net.
+
+    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Runs again: layer_0, layer_2, layer_3.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerNetStep_2.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_net_forward_2(live["x", i], w)
+        return token.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerNetStep_2.resume(ctx)
+        live["grad_x", i], grads = transformer_net_backward_2(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
+        )
+        return TransformerNetStep_2.hand(ctx, token, grads)
+
+
+class TransformerNetStep_3(RematStep):
+    """transformer.layers.2.1.net.
+
+    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Runs again: layer_0, layer_2, layer_3.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = TransformerNetStep_3.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_net_forward_3(live["x", i], w)
+        return token.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = TransformerNetStep_3.resume(ctx)
+        live["grad_x", i], grads = transformer_net_backward_3(
+            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
+        )
+        return TransformerNetStep_3.hand(ctx, token, grads)
+
+
 class TransformerNetStep_4(RematStep):
     """transformer.layers.3.1.net.
 
-    Keeps: layer_3_mask 1.0 MiB, layer_3 4.1 MiB, layer_5_mask 260.0 KiB.
-    Runs again: layer_0, layer_1.
+    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_3 4.1 MiB, layer_5_mask
+    260.0 KiB.
+    Runs again: layer_0.
     """
 
     @staticmethod
@@ -1151,7 +1069,6 @@ class TransformerNetStep_4(RematStep):
         return token.new_empty(0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = TransformerNetStep_4.resume(ctx)
         live["grad_x", i], grads = transformer_net_backward_4(
@@ -1183,12 +1100,16 @@ class NormMlpHeadStep(RematStep):
         return mlp_head
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_mlp_head: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "create_graph=True asks for gradients of gradients, which are not planned: "
+                "call eager_forward, the forward of model.py"
+            )
         w, live, i = NormMlpHeadStep.resume(ctx)
         if grad_mlp_head is None:
             raise RuntimeError(
-                "no gradient arrived for mlp_head, which this file was generated for"
+                "no gradient arrived for the output but this file was generated for it"
             )
         live["grad_x", i], grads = norm_mlp_head_backward(
             ctx.kept, [live.take("x", i)], grad_mlp_head, w
@@ -1201,9 +1122,9 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
     (ToPatchEmbeddingDropoutStep, ""),
     (TransformerLayers00Step, "transformer.layers.0.0"),
     (TransformerNetStep, "transformer.layers.0.1.net"),
-    (TransformerLayers00Step, "transformer.layers.1.0"),
+    (TransformerLayers00Step_2, "transformer.layers.1.0"),
     (TransformerNetStep_2, "transformer.layers.1.1.net"),
-    (TransformerLayers00Step, "transformer.layers.2.0"),
+    (TransformerLayers00Step_2, "transformer.layers.2.0"),
     (TransformerNetStep_3, "transformer.layers.2.1.net"),
     (TransformerLayers00Step_2, "transformer.layers.3.0"),
     (TransformerNetStep_4, "transformer.layers.3.1.net"),

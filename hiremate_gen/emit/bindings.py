@@ -36,7 +36,7 @@ def free_import(source: SourceFile, statement: str) -> tuple[str, str | None]:
 
     None where the file binds that name to the same thing already, above the planned class; where it means something
     else by it, the import gets another name ("torch_").  `statement` imports one thing: "import torch",
-    "import torch.nn.functional as F", "from torch.autograd.function import once_differentiable".
+    "import torch.nn.functional as F", "from typing import NamedTuple".
     """
     wanted = ast.parse(statement).body[0]
     [(name, target)] = _imports(wanted)

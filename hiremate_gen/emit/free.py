@@ -30,7 +30,6 @@ _IMPORTS = (
     "from contextlib import contextmanager",
     "from operator import attrgetter",
     "from torch import Tensor",
-    "from torch.autograd.function import once_differentiable",
     "from typing import Any",
 )
 

@@ -29,6 +29,9 @@ class Facts:
     lower_bound_s: float | None
     costs: str
     torch: str  # major.minor
+    strategy: str = ""  # the method and how it ended, where it is not the usual one
+    imports: tuple[tuple[str, str], ...] = ()  # other files of the user's: path, digest
+    seal: str = ""  # what `--check` reads
 
 
 def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: Glue) -> str:
@@ -40,6 +43,7 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: G
     )
     rows = [
         ("source", f"{facts.source_name}  sha256:{facts.sha256[:16]}"),
+        *(("", f"{name}  sha256:{digest[:16]}") for name, digest in facts.imports),
         ("inputs", inputs),
         ("device", f"{graph.device}, torch {facts.torch}, costs {facts.costs}"),
         ("budget", f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes)"),
@@ -51,10 +55,13 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: G
     if extra:
         text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
         rows.insert(-1, ("", text))
+    rows += [("strategy", facts.strategy)] if facts.strategy else []
+    rows += [("seal", facts.seal)] if facts.seal else []
     lines = [HEADER, "#", *_command(facts.command), "#"]
-    lines += [line for name, text in rows[:3] for line in _row(name, text)]
+    costs = next(k for k, (name, _) in enumerate(rows) if name == "budget")
+    lines += [line for name, text in rows[:costs] for line in _row(name, text)]
     lines += ["#", *(f"# {row}".rstrip() for row in table(glue, schedule)), "#"]
-    lines += [line for name, text in rows[3:] for line in _row(name, text)]
+    lines += [line for name, text in rows[costs:] for line in _row(name, text)]
     return "\n".join(lines)
 
 
@@ -65,7 +72,7 @@ def _row(name: str, text: str) -> list[str]:
 
 def _command(command: str) -> list[str]:
     """The command, over several lines where it is long, as a shell takes it."""
-    words = [_quoted(word) for word in shlex.split(command)]
+    words = [shlex.quote(word) for word in shlex.split(command)]
     lines, line = [], words[0]
     for word in words[1:]:
         if len(line) + len(word) + 5 > _WIDEST:
@@ -74,11 +81,6 @@ def _command(command: str) -> list[str]:
         else:
             line += f" {word}"
     return [f"# {text}" for text in ([command] if len(command) + 2 <= _WIDEST else [*lines, line])]
-
-
-def _quoted(word: str) -> str:
-    """For a shell, in double quotes where the word has single ones and nothing that those would not quote."""
-    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def overhead(time_s: float, facts: Facts) -> str:

@@ -123,6 +123,7 @@ class ModelPart:
     last: str  # class of the last block
     last_path: str
     outputs: tuple[str, ...]  # names of the tensors that the model returns
+    called: dict[str, str]  # these names -> in words for their user
     result: str  # source text of what the model returns
     direct: bool  # which is the outputs as they are
     signature: str  # what stands in the parentheses of forward

@@ -36,6 +36,7 @@ class Contract:
     parameters: int
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
+    leaves: tuple[str, ...]  # where each leaf stands in it: `[1]`, `['logits']`
 
 
 def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, contract: Contract, facts: Facts) -> str:
@@ -43,8 +44,7 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
 
     Only what is generated goes through black: what is carried over stays as it is.
     """
-    glue = Glue(graph, chain, schedule, bound_names(source) | frozenset(OURS), _too_long, _count)
-    glue.build()
+    glue = _glue(source, graph, chain, schedule)
     model = _model(source, graph, glue, contract)
     environment = _environment()
     before = _formatted(environment.get_template("step.py.jinja").render(model=model))
@@ -52,6 +52,18 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
     (before, forward), imports = freed(source, before, forward)
     top = header(graph, chain, schedule, facts, glue)
     return carry(source, forward=forward, before=before, header=top, imports=imports)
+
+
+def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:
+    glue = Glue(graph, chain, schedule, bound_names(source) | frozenset(OURS), _too_long, _count)
+    glue.build()
+    return glue
+
+
+def labels(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Callable[[int, str], str]:
+    """What the functions of a block, by its number, call a value in the file that `emit` writes."""
+    glue = _glue(source, graph, chain, schedule)
+    return lambda number, value: glue.blocks.names[number][value]
 
 
 def _formatted(text: str) -> str:
@@ -113,6 +125,7 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         last=last.name,
         last_path=glue.blocks.prefixes[-1],
         outputs=tuple(outputs),
+        called=_called(graph, outputs, contract),
         result=result,
         direct=result in (f"({', '.join(outputs)})", ", ".join(outputs)),
         signature=signature.text,
@@ -121,6 +134,17 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         receiver=signature.receiver,
         eager=eager_name(source),
     )
+
+
+def _called(graph: Graph, names: Sequence[str], contract: Contract) -> dict[str, str]:
+    """Name of an output in the last block -> what its user knows it by, as it can stand in a string."""
+    tensors = [(o.value, path) for o, path in zip(graph.outputs, contract.leaves, strict=True) if o.value is not None]
+    called = {}
+    for name, (value, path) in zip(names, tensors, strict=True):
+        module = graph.maker[value].origin.module if value in graph.maker else ""
+        text = f"output{path}{f', which {module} makes,' * bool(module)}" if path else "the output"
+        called[name] = quoted(text)[1:-1]
+    return called
 
 
 def _inputs(graph: Graph) -> tuple[InputPart, ...]:

@@ -49,11 +49,13 @@ def build(
     leaf_constants: tuple[str | None, ...],
     constants: dict[str, str],
     input_paths: tuple[str, ...],
+    shared: frozenset[str],
     device: str,
 ) -> Graph:
     """Read the graph of `trace.Traced`.
 
-    `input_paths` is the source text of each flat example input.
+    `input_paths` is the source text of each flat example input; `shared` are the paths of parameters and buffers
+    that have no memory of their own.
     `leaf_constants` has, for each leaf that the model returns, None for a tensor and else its source text;
     `constants` the source text of tensors that forward makes from Python values.
     Raises UnsupportedError for ops that cannot be planned.
@@ -61,7 +63,7 @@ def build(
     reading = Reading(origins, costs, constants)
     for node in graph_module.graph.nodes:
         if node.op == "placeholder":
-            _placeholder(reading, node, input_paths)
+            _placeholder(reading, node, input_paths, shared)
         elif node.op == "get_attr":
             raise UnsupportedError(f"the trace holds a tensor of its own ({node.target})")
         elif node.op == "call_function":
@@ -69,7 +71,7 @@ def build(
     return _finish(reading, graph_module, leaf_constants, device)
 
 
-def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...]) -> None:
+def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...], shared: frozenset[str]) -> None:
     desc = node.meta["desc"]
     reading.names[node] = node.name
     if isinstance(desc, d.ParamAOTInput):
@@ -87,7 +89,9 @@ def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...]) 
     if not isinstance(value, torch.Tensor):
         reading.values[node.name] = Value(node.name, (), (), "object", kind, node.name, 0, path)
     else:
-        reading.values[node.name] = _value(node.name, value, kind, node.name, path)
+        found = _value(node.name, value, kind, node.name, path)
+        alone = not (kind in ("parameter", "buffer") and path in shared)
+        reading.values[node.name] = found if alone else replace(found, bytes=0)
 
 
 def _value(name: str, tensor: torch.Tensor, kind: str, root: str, path: str = "") -> Value:

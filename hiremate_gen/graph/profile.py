@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiremate_gen.errors import UsageError
+from hiremate_gen.ir.decode import decode_data
 
 FORMAT = 1
 
@@ -56,10 +57,7 @@ def loads(text: str, *, where: str = "profile") -> Profile:
 
 def read(path: Path) -> Profile:
     """Read a profile file.  Raises UsageError when there is none or it is not one."""
-    try:
-        return loads(path.read_text(encoding="utf-8"), where=str(path))
-    except OSError as error:
-        raise UsageError(f"cannot read the profile: {error.strerror}", where=str(path)) from error
+    return loads(decode_data(str(path)), where=str(path))
 
 
 def _one_op_a_line(body: Mapping[str, object]) -> str:

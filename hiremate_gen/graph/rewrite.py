@@ -12,6 +12,7 @@ RNG_STATE_BYTES = 5056  # of torch's CPU generator; a CUDA generator's is 16
 
 _NONE = Literal("None")
 _BATCH_NORM = "aten._native_batch_norm_legit_functional.default"
+_CONVERSION = "aten._to_copy.default"
 _BATCH_NORM_BACKWARD = "aten.native_batch_norm_backward.default"
 
 
@@ -100,6 +101,10 @@ def _batch_norm(
         elif op.target == _BATCH_NORM_BACKWARD:
             # In training the running statistics are not read.
             op = replace(op, args=(*op.args[:3], _NONE, _NONE, *op.args[5:]))
+        elif op.target == _CONVERSION and op.outputs[0] in written and set(op.inputs) <= buffers.keys():
+            # On its way to a buffer of another dtype, in which the kernel itself writes it.
+            buffers[op.outputs[0]] = buffers[op.inputs[0]]
+            continue
         done.append(op)
     if any(name in buffers for op in done for name in op.inputs):
         raise UnsupportedError("the model reads a batch norm's running statistics in the step that updates them")

@@ -43,6 +43,12 @@ _RULES: dict[str, Rule] = {
     "upsample_bicubic2d": kinds.bicubic,
     "im2col": kinds.unfold,
     "sort": kinds.sorted_values,
+    "_embedding_bag": kinds.embedding_bag,
+    "_embedding_bag_dense_backward": kinds.embedding_bag_backward,
+    "_embedding_bag_backward": kinds.embedding_bag_backward,
+    "_cdist_forward": kinds.distances,
+    "mv": kinds.matrix_vector,
+    "addmv": kinds.matrix_vector,
 }
 _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.matmul, "mm bmm addmm baddbmm"),
@@ -56,6 +62,7 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.indexed, "embedding embedding_dense_backward"),
     (kinds.fourier, "_fft_c2c _fft_r2c _fft_c2r"),
     (kinds.upsample, "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d"),
+    (kinds.tables, "upsample_trilinear3d"),
     (kinds.pooled_backward, "avg_pool2d_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward"),
     (kinds.pooled_backward, "reflection_pad2d_backward upsample_nearest2d_backward upsample_bilinear2d_backward"),
     (kinds.bicubic, "upsample_bicubic2d_backward"),
@@ -68,13 +75,23 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.dense, "dot _prelu_kernel"),
     (kinds.none, "new_zeros new_ones new_full zeros ones full zeros_like ones_like full_like empty_like arange"),
     (kinds.none, "bernoulli rand_like randn_like rand randn scalar_tensor polar complex view_as_real_copy copy"),
+    (kinds.none, "as_strided_scatter masked_scatter index_fill index_copy scatter_reduce diag_embed fill zero eye"),
+    (kinds.dense, "avg_pool3d max_pool3d_with_indices _adaptive_avg_pool3d adaptive_max_pool2d replication_pad2d"),
+    (kinds.dense, "replication_pad1d replication_pad3d reflection_pad1d reflection_pad3d native_channel_shuffle"),
+    (kinds.dense, "addr logcumsumexp cummax cummin std_mean glu glu_backward bucketize searchsorted linalg_cross"),
+    (kinds.dense, "grid_sampler_3d grid_sampler_2d_backward col2im _weight_norm_interface log_sigmoid_forward"),
+    (kinds.dense, "_weight_norm_interface_backward upsample_nearest1d_backward upsample_linear1d_backward"),
+    (kinds.pooled_backward, "avg_pool3d_backward max_pool3d_with_indices_backward _adaptive_avg_pool3d_backward"),
+    (kinds.pooled_backward, "adaptive_max_pool2d_backward replication_pad2d_backward upsample_nearest3d_backward"),
+    (kinds.pooled_backward, "reflection_pad1d_backward reflection_pad3d_backward upsample_trilinear3d_backward"),
     (kinds.pointwise, "elu_backward leaky_relu_backward hardtanh_backward mish_backward softplus_backward hardswish"),
-    (kinds.pointwise, "hardswish_backward mse_loss_backward smooth_l1_loss_backward binary_cross_entropy_backward"),
+    (kinds.pointwise, "hardswish_backward mse_loss_backward smooth_l1_loss_backward huber_loss_backward"),
+    (kinds.pointwise, "binary_cross_entropy_backward"),
 )
 _RULES |= {name: rule for rule, names in _GROUPS for name in names.split()}
 
 # Reduced to a scalar in place: the scalar keeps the storage of all the terms.
-_KEEPS_TERMS = ("mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy")
+_KEEPS_TERMS = ("mse_loss", "smooth_l1_loss", "binary_cross_entropy")
 
 
 def workspace_bytes(

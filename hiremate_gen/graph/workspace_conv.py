@@ -46,6 +46,13 @@ class Conv:
         return self.groups > 1 and self.groups == self.x.shape[1]
 
     @property
+    def single(self) -> bool:
+        """A depthwise convolution that oneDNN has no kernel of its own for: it is one of many groups there."""
+        images = zip(self.x.shape[2:], self.w.shape[2:], strict=True)
+        small = self.kernel <= 9 and all(n >= tap for n, tap in images)
+        return self.depthwise and not (small and self.w.shape[0] == self.groups)
+
+    @property
     def kernel(self) -> int:
         return prod(int(k) for k in self.w.shape[2:])
 
@@ -100,8 +107,7 @@ class Conv:
     def reduction(self) -> int:
         """Partial weight gradients of the threads."""
         if self.depthwise:
-            taps = _up(int(self.w.shape[0])) * self.kernel * self.w.element_size()
-            return (18 if self.kernel > 9 else 1) * self.threads * taps + SLACK
+            return self.threads * _up(int(self.w.shape[0])) * self.kernel * self.w.element_size() + SLACK
         if self.kernel == 1:
             blocks = self.wb // (BLOCK * BLOCK * self.w.element_size())
             factor = 2.2 if blocks == 1 else 1.25 if blocks <= 4 else 0.95
@@ -123,7 +129,8 @@ def convolution(call: Call, threads: int) -> int:
         return extra + (conv.columns if whole else conv.columns // max(1, int(conv.x.shape[0])))
     if conv.channels_last:
         turned = conv.yb + 2 * _gather(conv, conv.y, conv.x) if conv.transposed else 0
-        return extra + 2 * conv.wb + turned + threads * 4224 + SLACK
+        joined = conv.yb if conv.single and conv.w.shape[0] > conv.groups else 0
+        return extra + 2 * conv.wb + turned + joined + threads * 4224 + SLACK
     image = conv.xb if conv.x.shape[1] >= BLOCK or conv.groups > 1 or conv.transposed or conv.kernel == 1 else 0
     y = nbytes(conv.y)
     scratch = conv.gathered + _bias(conv)
@@ -145,14 +152,16 @@ def convolution_backward(call: Call, threads: int) -> int:
         return extra + (conv.columns // max(1, int(conv.x.shape[0])) if conv.transposed else conv.columns)
     gather = _gather(conv, conv.x, conv.y) if conv.strided and not conv.transposed and not conv.depthwise else 0
     if conv.channels_last:
-        both = nbytes(conv.y) + nbytes(conv.x) if conv.depthwise else 0
-        return extra + both + 3 * conv.wb + max(conv.reduction, gather)
+        return extra + 3 * conv.wb + max(_of_groups(conv) if conv.single else conv.reduction, gather)
     gx, gw = (nbytes(conv.x) if mask[0] else 0), (nbytes(conv.w) if mask[1] else 0)
     of_image = _of_image(conv, gx, gather) if mask[0] else 0
     narrow = conv.x.shape[1] <= 8 and conv.kernel > 1 and not conv.transposed
     image = padded(conv.x, 0 if conv.first else 8 if narrow else BLOCK)
-    of_weight = gx + max(conv.yb + image + conv.wb + conv.reduction, conv.wb + gw) + _bias(conv) if mask[1] else 0
-    return extra + max(of_image, of_weight) - gx - gw
+    if conv.single:
+        of_weight = gx + gw + _of_groups(conv)
+    else:
+        of_weight = gx + max(conv.yb + image + conv.wb + conv.reduction, conv.wb + gw) + _bias(conv)
+    return extra + max(of_image, of_weight if mask[1] else 0) - gx - gw
 
 
 def _of_image(conv: Conv, gx: int, gather: int) -> int:
@@ -161,6 +170,17 @@ def _of_image(conv: Conv, gx: int, gather: int) -> int:
     if gather:
         return max(nbytes(conv.y) + blocks + gx + gather, 3 * gx)
     return max(conv.yb + blocks + conv.xb + 256, conv.xb + gx)
+
+
+def _of_groups(conv: Conv) -> int:
+    """The gradient of the weight, group by group: unfolded for each thread, or dense blocks where channels lie last."""
+    many = int(conv.w.shape[0]) // conv.groups
+    if conv.channels_last:
+        blocks = 256 // many * nbytes(conv.w) + _bias(conv)
+        return 6 * blocks + nbytes(conv.x) + nbytes(conv.y) if conv.w.dtype == torch.bfloat16 else blocks
+    places = numel(conv.y) // max(1, int(conv.y.shape[0]) * int(conv.y.shape[1]))
+    columns = conv.kernel * (places + 4 * int(conv.w.shape[0])) * conv.w.element_size()
+    return conv.threads * columns + _bias(conv)
 
 
 def image_threads(conv: Conv) -> int:

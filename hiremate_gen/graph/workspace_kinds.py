@@ -161,6 +161,11 @@ def upsample(call: Call, threads: int) -> int:
     return dense(call, threads) + nbytes(x) + nbytes(call.out) + tables
 
 
+def tables(call: Call, threads: int) -> int:
+    """A table of weights for each direction."""
+    return dense(call, threads) + 64 * sum(int(n) for n in call.out.shape[2:])
+
+
 def bicubic(call: Call, threads: int) -> int:
     return dense(call, threads) + 128 * sum(int(n) for n in call.out.shape[2:])
 
@@ -184,6 +189,34 @@ def fourier(call: Call, threads: int) -> int:
     x = call.inputs[0]
     copies = 2 if len(call.given.get("dim") or ()) > 1 else 1
     return lazy(call) + copies * max(nbytes(x), nbytes(call.out))
+
+
+def embedding_bag(call: Call, threads: int) -> int:
+    """Where each bag begins and ends and how many it has, for a mean; the length of each for a maximum."""
+    bags = 8 * numel(call.tensor("offsets"))
+    return (0, 3 * bags + 8, bags)[call.given["mode"]]
+
+
+def embedding_bag_backward(call: Call, threads: int) -> int:
+    """The indices sorted, with their places and counts; for a maximum, an index and a value for each entry."""
+    if call.given["mode"] == 2:
+        return numel(call.tensor("grad")) * 12 + 8 * numel(call.tensor("bag_size"))
+    return 3 * 8 * numel(call.tensor("indices"))
+
+
+def matrix_vector(call: Call, threads: int) -> int:
+    """As a matrix product, with a vector that must lie in steps that BLAS knows."""
+    matrix, vector = call.tensor("mat" if "mat" in call.given else "self"), call.tensor("vec")
+    extra = 0 if _blas(matrix) else nbytes(matrix)
+    return lazy(call) + extra + copied(vector) + (threads * PACKED if low_precision(matrix) else 0)
+
+
+def distances(call: Call, threads: int) -> int:
+    """Large Euclidean distances are products of the points, each longer by its squared length and a one."""
+    points = (call.tensor("x1"), call.tensor("x2"))
+    product = call.given["p"] == 2 and call.given["compute_mode"] != 2 and any(int(p.shape[-2]) > 25 for p in points)
+    longer = sum(nbytes(p) + 2 * nbytes(p) // max(1, int(p.shape[-1])) for p in points)
+    return dense(call, threads) + (longer if product else 0)
 
 
 def unknown(call: Call, threads: int) -> int:

@@ -60,7 +60,7 @@ def replay(graph: Graph, plan: Plan) -> Replay:
         op, reads, writes = graph.op[name], graph.reads[name], graph.writes[name]
         # Autograd holds a gradient that it brought until the function that it was brought to returns, and takes
         # what a function hands to it when that returns.
-        for root in [r for r in live if ends.get(r, segment) < segment]:
+        for root in [r for r, end in ends.items() if end < segment and r in live]:
             live.remove(root)
             now -= graph.bytes(root)
         for root in reads:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import traceback
 
 from hiremate_gen.errors import HiremateError, LoadError
 from hiremate_gen.ir.source import Skipped, SourceFile
+from hiremate_gen.load.argv import ArgumentsMissing
 from hiremate_gen.load.place import Place
 
 
@@ -24,9 +23,10 @@ def blame(error: BaseException, doing: str, source: SourceFile, where: Place, hi
     if isinstance(error, SyntaxError) and error.filename:
         spot = f"{shown(error.filename, source, where)}:{error.lineno or 1}:{error.offset or 1}"
         return LoadError(f"syntax error: {error.msg}", where=spot)
+    if isinstance(error, ArgumentsMissing):
+        message = f"the file parses its command line while {doing}, and there is none: {error.message}"
+        return LoadError(message, where=spot, hint=error.hint)
     if isinstance(error, SystemExit):
-        if any(f.filename == argparse.__file__ for f in traceback.extract_tb(error.__traceback__)):
-            hint = "the model needs its command-line arguments: give them defaults, or take them from somewhere else"
         return LoadError(f"the file ends the program while {doing}", where=spot, hint=hint)
     text = str(error).strip().partition("\n")[0]
     return LoadError(f"{type(error).__name__}: {text}, while {doing}", where=spot, hint=hint)
@@ -64,7 +64,7 @@ def shown(file: str, source: SourceFile, where: Place) -> str:
 
 def _not_found(name: str, spot: str) -> LoadError:
     package, _, rest = name.partition(".")
-    if rest and package in sys.modules:
+    if rest:  # without the package itself, the error would name that
         return LoadError(f"cannot import {name}: there is no such module in {package}", where=spot)
     hint = f"install it into this environment (pip install {package}), or put {package}.py next to the file"
     return LoadError(f"cannot import {name}: it is neither installed nor next to the file", where=spot, hint=hint)

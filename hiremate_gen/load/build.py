@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.errors import HiremateError, LoadError
+from hiremate_gen.load.convert import replacing
 from hiremate_gen.load.recipe import Inputs, Recipe, check_call
 from hiremate_gen.load.small import SmallValues
 
@@ -32,7 +33,7 @@ class Built:
 def build_real(recipe: Recipe, device: str, seed: int) -> Built:
     """Model, then inputs, both from `seed`; the generators of the process stay as they are.  Raises LoadError."""
     with own_randomness(seed, device):
-        model = _moved(recipe.make_model(), device)
+        model = recipe.make_model().to(device)
         inputs = check_call(model, recipe.make_inputs(), recipe.source)
         return Built(model, *_inputs_on(inputs, device))
 
@@ -69,14 +70,14 @@ def build_fake(recipe: Recipe, mode: FakeTensorMode, device: str, seed: int) -> 
 def _fake_model(recipe: Recipe, mode: FakeTensorMode, device: str, seed: int) -> torch.nn.Module:
     """Raises what the first attempt raised when the second, which gives small tensors their values, fails too."""
     try:
-        with own_randomness(seed, device), mode:
-            return _moved(_all_fake(recipe.make_model(), mode), device)
+        with own_randomness(seed, device), mode, replacing():
+            return _all_fake(recipe.make_model(), mode).to(device)
     except HiremateError as error:
         try:
-            with own_randomness(seed, device), mode, SmallValues():
+            with own_randomness(seed, device), mode, replacing(), SmallValues():
                 model = recipe.make_model()
-            with mode:
-                return _moved(_all_fake(model, mode), device)
+            with mode, replacing():
+                return _all_fake(model, mode).to(device)
         except HiremateError:
             raise error from error.__cause__
 
@@ -112,22 +113,6 @@ def check_device(device: str) -> None:
     if kind == "cuda" and not torch.cuda.is_available():
         hint = "run on a machine that has one, or plan with --device cpu"
         raise LoadError("this torch finds no CUDA device", where="--device", hint=hint)
-
-
-def _moved(model: torch.nn.Module, device: str) -> torch.nn.Module:
-    """As model.to(device), which fails on fake parameters."""
-    moved: dict[torch.Tensor, Any] = {}
-    tables: list[dict[str, Any]] = [t for m in model.modules() for t in (m._parameters, m._buffers)]
-    for table in tables if device != "cpu" else ():
-        for name, tensor in table.items():
-            if tensor is not None and tensor.device != torch.device(device):
-                table[name] = moved[tensor] = moved[tensor] if tensor in moved else _moved_one(tensor, device)
-    return model
-
-
-def _moved_one(tensor: torch.Tensor, device: str) -> torch.Tensor:
-    new = tensor.detach().to(device)
-    return torch.nn.Parameter(new, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else new
 
 
 def _inputs_on(inputs: Inputs, device: str) -> Inputs:

@@ -13,10 +13,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
+from hiremate_gen.ir.decode import decode, digest
 from hiremate_gen.ir.source import SourceFile
 from hiremate_gen.load.blame import shown
 from hiremate_gen.load.build import Built, build_real
-from hiremate_gen.load.module import import_text
+from hiremate_gen.load.module import import_text, imported_files
 from hiremate_gen.load.place import at_home
 from hiremate_gen.load.recipe import Recipe
 from hiremate_gen.load.script import skipped
@@ -88,6 +89,13 @@ class Loaded:
         with self.at_home():
             module = import_text(where, text, left_out)
             return build_real(replace(self.recipe, module=module), self.device, seed)
+
+    def imports(self) -> tuple[tuple[str, str], ...]:
+        """Files of its own folder or package that the model has imported by now: path from the folder of model.py, with
+        slashes, and digest.  Call it when the model has run, be it traced: functions import, too."""
+        folder = os.path.dirname(self.filename)
+        files = [f for f in imported_files(self.recipe.where) if os.path.isfile(f)]
+        return tuple((os.path.relpath(f, folder).replace(os.sep, "/"), digest(decode(f))) for f in files)
 
     def text(self) -> str:
         """For --dump load."""

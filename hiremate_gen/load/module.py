@@ -16,7 +16,7 @@ from types import ModuleType
 
 from torch.utils import _pytree as pytree
 
-from hiremate_gen.load.place import Place
+from hiremate_gen.load.place import Place, is_own
 
 
 class SourceLoader(importlib.abc.InspectLoader):
@@ -60,7 +60,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-_imported: set[str] = set()  # modules that earlier calls brought in from their model's own folder
+_latest: tuple[str, frozenset[str]] = ("", frozenset())  # the root of the latest model, and the modules before it
 
 
 def import_text(where: Place, text: str, left_out: Collection[int] = ()) -> ModuleType:
@@ -68,17 +68,25 @@ def import_text(where: Place, text: str, left_out: Collection[int] = ()) -> Modu
 
     Needs `at_home`.  Raises whatever the code raises.
     """
-    for name in _imported:
-        sys.modules.pop(name, None)
-    _imported.clear()
-    before = set(sys.modules)
+    global _latest
+    for name in _brought():
+        del sys.modules[name]
+    _latest = where.root, frozenset(sys.modules)
     with _found(SourceLoader(where, text, left_out)):
-        try:
-            module = importlib.import_module(where.module)
-            _open_dataclasses(module)
-            return module
-        finally:
-            _imported.update(n for n in set(sys.modules) - before if _is_local(sys.modules[n], where.root))
+        module = importlib.import_module(where.module)
+        _open_dataclasses(module)
+        return module
+
+
+def imported_files(where: Place) -> tuple[str, ...]:
+    """The files that the module imported so far from its own folder or package, sorted; functions may import more."""
+    files = {sys.modules[n].__file__ for n in _brought() if n != where.module}
+    return tuple(sorted(f for f in files if f and f != where.file and f.endswith(".py")))
+
+
+def _brought() -> list[str]:
+    root, before = _latest
+    return [n for n in sys.modules if n not in before and _is_local(sys.modules[n], root)] if root else []
 
 
 def _open_dataclasses(module: ModuleType) -> None:
@@ -101,4 +109,4 @@ def _found(loader: SourceLoader) -> Iterator[None]:
 
 def _is_local(module: ModuleType, root: str) -> bool:
     file = getattr(module, "__file__", None) or ""
-    return file.startswith(root) and "site-packages" not in file and not module.__name__.startswith("hiremate_gen")
+    return is_own(file, root) and not module.__name__.startswith("hiremate_gen")

@@ -6,9 +6,13 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from typing import Any
+
+from hiremate_gen.load.argv import asked_politely
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,31 @@ def _is_script(module: object) -> bool:
 
 @contextmanager
 def at_home(where: Place) -> Iterator[None]:
-    """Run the user's code as it expects: its folder on sys.path, no arguments of ours, and its prints on stderr."""
+    """Run the user's code as it expects: its folder on sys.path, no arguments of ours, and its prints on stderr.
+
+    Warnings are shown where they come from the user's files: those from inside of packages speak of how we run it.
+    """
     path, argv = list(sys.path), sys.argv
     sys.path.insert(0, where.root)
     sys.argv = [where.file]
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), asked_politely(), warnings.catch_warnings():
+            warnings.showwarning = _only_from(where.root, warnings.showwarning)
             yield
     finally:
         sys.path[:], sys.argv = path, argv
+
+
+def is_own(file: str, root: str) -> bool:
+    """Whether a file below `root` is the user's, and not of a package installed there."""
+    return file.startswith(root) and "site-packages" not in file
+
+
+def _only_from(root: str, show: Callable[..., Any]) -> Callable[..., Any]:
+    """`warnings.showwarning` for the user's own files."""
+
+    def shown(message: Any, category: Any, filename: str, *rest: Any) -> None:
+        if is_own(os.path.abspath(filename), root):
+            show(message, category, filename, *rest)
+
+    return shown

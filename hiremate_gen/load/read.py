@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
-import hashlib
-import io
 import os
-import tokenize
-from pathlib import Path
 
 import libcst
 
 from hiremate_gen.errors import LoadError
+from hiremate_gen.ir.decode import decode, digest
 from hiremate_gen.ir.source import SourceFile
 from hiremate_gen.load.statements import index
 
 
 def read(path: str) -> tuple[SourceFile, ast.Module]:
     """The file and its tree.  Raises LoadError with `file:line:col`."""
-    text = _decoded(path)
+    text = decode(path)
     try:
         tree = ast.parse(text, filename=path)
         libcst.parse_module(text)
@@ -32,21 +29,7 @@ def read(path: str) -> tuple[SourceFile, ast.Module]:
     except libcst.ParserSyntaxError as error:
         where = f"{path}:{error.raw_line}:{error.raw_column + 1}"
         raise LoadError("syntax that libcst cannot read", where=where, hint=_quoted(text, error.raw_line)) from None
-    sha = hashlib.sha256(text.encode("utf-8")).hexdigest()
-    return SourceFile(path, os.path.basename(path), text, sha, index(tree, text)), tree
-
-
-def _decoded(path: str) -> str:
-    try:
-        raw = Path(path).read_bytes()
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        text = raw.decode(encoding)
-    except OSError as error:
-        raise LoadError(f"cannot be read: {error.strerror}", where=path) from None
-    except (SyntaxError, UnicodeDecodeError) as error:
-        hint = "save it as UTF-8, or name its encoding in the first line: # -*- coding: latin-1 -*-"
-        raise LoadError(f"cannot be decoded: {error}", where=path, hint=hint) from None
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return SourceFile(path, os.path.basename(path), text, digest(text), index(tree, text)), tree
 
 
 def _quoted(text: str, line: int) -> str:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hiremate_gen.errors import InfeasibleError
 from hiremate_gen.ir import Chain, Graph, Plan, replay
 from hiremate_gen.solve.build import to_plan, whole
 from hiremate_gen.units import show_bytes
+
+if TYPE_CHECKING:
+    from hiremate_gen.solve.search import Search
+
+PROVEN = 0.001  # of the step's time: a gap to the lower bound that is not worth more effort
 
 
 def _quiet(_: str) -> None:
@@ -26,8 +32,11 @@ def minimum(graph: Graph, chain: Chain, *, time_limit_s: float = 60, jobs: int =
     """The plan with the smallest peak that our searches reach."""
     from hiremate_gen.solve.search import search
 
-    found = search(graph, chain, time_limit_s, jobs)
-    point = found.ladder.frontier.points[0]
+    return _least(chain, search(graph, chain, time_limit_s, jobs))
+
+
+def _least(chain: Chain, found: Search) -> Plan:
+    point = found.ladder.least
     status = f"smallest peak found{found.effort.remark}"
     return to_plan(chain, found.net, found.names, point.codes, "hiremate" if point.codes else "none", status)
 
@@ -39,13 +48,15 @@ def solve(
     *,
     time_limit_s: float = 60,
     jobs: int = 2,
+    cache: str | None = None,
     report: Callable[[str], None] = _quiet,
 ) -> Plan:
     """The fastest plan known whose exact replay peaks at `budget_bytes` or less, static bytes included.
 
     The effort is counted in moves and nodes, so the plan does not depend on the machine.  Only when `time_limit_s`
     processor seconds are over, which is far beyond what a step of some thousand ops takes, the search is cut short,
-    and `Plan.status` says so.  `jobs` is the number of threads that solve MILPs; the plan does not depend on it.
+    and `Plan.status` says so.  `jobs` is the number of threads that solve MILPs; the plan does not depend on it, nor on
+    `cache`, a folder where solved blocks are kept.
     Raises InfeasibleError when no plan fits, with the smallest budget that works and what sets it.
     """
     eager = keep_all(graph, chain)
@@ -53,16 +64,22 @@ def solve(
         return eager
     # Not before they are needed: the solver and what it brings take a second to import.
     from hiremate_gen.solve.bound import lower_bound
+    from hiremate_gen.solve.cache import Cache
+    from hiremate_gen.solve.moments import sharpen
     from hiremate_gen.solve.search import search
 
     report("solve: searching for schedules")
-    found = search(graph, chain, time_limit_s, jobs)
+    found = search(graph, chain, time_limit_s, jobs, Cache(cache) if cache is not None else None)
     found.effort.start()
     point = found.ladder.best(budget_bytes)
     if point is None:
-        raise _infeasible(graph, chain, minimum(graph, chain, time_limit_s=time_limit_s, jobs=jobs), budget_bytes)
+        raise _infeasible(graph, chain, _least(chain, found), budget_bytes)
     net = found.net
-    bound_s = sum(net.time_s) + lower_bound(net, budget_bytes)
+    least_s = lower_bound(net, budget_bytes)
+    if point.time_s - least_s > PROVEN * sum(net.time_s):
+        report("solve: looking for what no schedule can do")
+        least_s = sharpen(net, budget_bytes, point.time_s, least_s, found.effort)
+    bound_s = sum(net.time_s) + least_s
     gap = (sum(net.time_s) + point.time_s) / bound_s - 1 if bound_s > 0 else 0.0
     status = "optimal" if gap < 1e-6 else f"within {100 * gap:.2f} % of the lower bound"
     plan = to_plan(chain, net, found.names, point.codes, "hiremate", status + found.effort.remark)

@@ -17,28 +17,41 @@ def lower_bound(net: Net, budget: int, moments: int = 12) -> float:
 
     The largest over the moment when the loss exists and at most `moments` others of backward; 0 when nothing is proven.
     """
-    during, after = gradients(net)
-    best = _least(net, budget - after[net.n_forward - 1], net.n_forward, ())
-    for k in _moments(net, moments):
-        taken = sum(net.size[r] for r in net.inplace[k] if _forward(net, r))
-        best = max(best, _least(net, budget - during[k] + taken, k + 1, net.reads[k]))
-    return best
+    return max(single(net, budget, moments).values(), default=0.0)
+
+
+def single(net: Net, budget: int, moments: int = 12) -> dict[int, float]:
+    """What single moments prove, in seconds: the loss (its op is the last of forward), and some backward ops."""
+    sums = gradients(net)
+    looked = [net.n_forward - 1, *_moments(net, moments)]
+    return {k: _least(net, *room(net, budget, k, sums), k + 1) for k in looked}
+
+
+def room(net: Net, budget: int, moment: int, sums: tuple[list[int], list[int]]) -> tuple[int, tuple[int, ...]]:
+    """Bytes for the roots made in forward at a moment (while a backward op runs, or after the last of forward), and
+    those of them that are there in any case; `sums` are the net's `gradients`."""
+    during, after = sums
+    if moment < net.n_forward:
+        return budget - after[moment], ()
+    taken = sum(net.size[r] for r in net.inplace[moment] if forward_root(net, r))
+    return budget - during[moment] + taken, net.reads[moment]
 
 
 def gradients(net: Net) -> tuple[list[int], list[int]]:
     """Bytes of all but the roots made in forward (held ones count) while each op runs and after it."""
-    size = tuple(0 if _forward(net, r) else s for r, s in enumerate(net.size))
+    size = tuple(0 if forward_root(net, r) else s for r, s in enumerate(net.size))
     bare = replace(
         net,
         size=size,
         out=tuple(sum(size[r] for r in rs) for rs in net.writes),
-        inplace=tuple(tuple(r for r in rs if not _forward(net, r)) for rs in net.inplace),
+        inplace=tuple(tuple(r for r in rs if not forward_root(net, r)) for rs in net.inplace),
     )
     run = profile(bare, ())
     return run.peaks, run.after
 
 
-def _forward(net: Net, root: int) -> bool:
+def forward_root(net: Net, root: int) -> bool:
+    """Whether planning decides how long a root lives."""
     return 0 <= net.producer[root] < net.n_forward and root not in net.held
 
 
@@ -56,12 +69,12 @@ def _moments(net: Net, most: int) -> list[int]:
     return sorted(found)
 
 
-def _least(net: Net, space: int, start: int, present: tuple[int, ...]) -> float:
+def _least(net: Net, space: int, present: tuple[int, ...], start: int) -> float:
     """The LP: what ops from `start` on read is kept in `space` bytes (`present` roots always are) or made again."""
     from scipy.optimize import linprog
 
     n = net.n_forward
-    roots = [r for r in range(len(net.size)) if _forward(net, r)]
+    roots = [r for r in range(len(net.size)) if forward_root(net, r)]
     if not roots:
         return 0.0
     place = {r: n + k for k, r in enumerate(roots)}

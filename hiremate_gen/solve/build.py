@@ -50,6 +50,7 @@ def whole(graph: Graph, chain: Chain) -> tuple[Net, tuple[str, ...], tuple[str, 
         base=graph.static_bytes,
         producer=tuple(producer),
         out=tuple(sum(graph.bytes(r) for r in rs) for rs in writes),
+        twin=tuple(b.twin for b in chain.blocks),
     )
     return net, names, tuple(roots)
 

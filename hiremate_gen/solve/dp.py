@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -13,6 +14,10 @@ from hiremate_gen.solve.net import Codes, Net
 from hiremate_gen.solve.options import Option, describe
 
 LEVELS = 1500
+WORK = (
+    800_000  # pairs of segments to look at: what a checkpoint spans is limited in chains of more than a hundred blocks
+)
+SPAN = 12  # blocks that a checkpoint may span in any chain
 Cell = tuple[npt.NDArray[np.float64], npt.NDArray[np.int16]]  # seconds and choice, by level
 
 
@@ -27,6 +32,7 @@ class Table:
     unit: int  # bytes a level
     bare: tuple[Option, ...]  # per block: keep only what cannot be made again
     once: tuple[int, ...]  # per block: bytes of what runs once
+    span: int  # blocks that a checkpoint spans at most
     cells: dict[tuple[int, int, int], Cell] = field(default_factory=dict)
 
     def level(self, size: int) -> int:
@@ -43,9 +49,10 @@ def table(net: Net, cut: Cuts, blocks: tuple[Local, ...], options: tuple[tuple[O
     """Fill the table for memories up to `top` bytes above the static ones."""
     n = len(blocks)
     bare = tuple(_bare(b) for b in blocks)
-    result = Table(net, cut, blocks, options, max(-(-top // LEVELS), 1), bare, tuple(o.saved for o in bare))
+    span = max(math.isqrt(WORK // n), SPAN)
+    result = Table(net, cut, blocks, options, max(-(-top // LEVELS), 1), bare, tuple(o.saved for o in bare), span)
     for length in range(1, n + 1):
-        for first in range(n - length + 1):
+        for first in range(n - length + 1) if length <= span else (n - length,):
             for owned in (0, 1):
                 result.cells[first, first + length - 1, owned] = _cell(result, first, first + length - 1, owned)
     return result
@@ -113,7 +120,7 @@ def _checkpoints(
     """C_ck: keep x_i only, run blocks i..j-1 forward, do j..last, then i..j-1 anew."""
     kept, forward_s, low = 0 if paid else t.x(i), 0.0, 0
     ahead = sum(t.once[i : last + 1]) if again else 0
-    for j in range(i + 1, last + 1):
+    for j in range(i + 1, min(last, i + t.span) + 1):
         k, bare = j - 1, t.bare[j - 1]
         peak = bare.forward_peak[1] if k == i else kept + bare.forward_peak[0]
         peak += kept if k == i else 0

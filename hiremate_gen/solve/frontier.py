@@ -50,9 +50,9 @@ class Frontier:
         rest = [p for p in self.points if p.peak < new.peak or p.time_s < new.time_s]
         self.points = sorted([*rest, new])
 
-    def best(self, budget: int, floor_s: float = 0.0) -> Point | None:
-        """The fastest schedule within `budget` bytes, of those that take `floor_s` seconds at least."""
-        fits = [p for p in self.points if p.peak <= budget and p.time_s >= floor_s]
+    def best(self, budget: int) -> Point | None:
+        """The fastest schedule within `budget` bytes."""
+        fits = [p for p in self.points if p.peak <= budget]
         return min(fits, key=lambda p: (p.time_s, p.peak, p.codes)) if fits else None
 
     def above(self, budget: int) -> Point | None:

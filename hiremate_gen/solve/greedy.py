@@ -2,37 +2,188 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hiremate_gen.solve.net import Codes, Net, Profile, profile
+import numpy as np
+
+from hiremate_gen.solve.net import Codes, Net
+from hiremate_gen.solve.timeline import NEVER, Keys, Timeline, timeline
 
 Noise = Callable[[int], float]  # root -> factor on the score of dropping it, 1.0 without noise
+
+MOST = 64  # ops that one drop may run again
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Roots not held across a moment: the codes that make them again, seconds, and bytes freed at that moment."""
+    """A root that is not held across a moment: the codes that make it again, seconds, and bytes freed then."""
 
+    root: int
     codes: tuple[int, ...]
     time_s: float
     bytes: int
     extends: bool = False  # an input that could be made again is kept longer instead
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """Where the peak is, and for each root live across it the step that reads it next."""
+@dataclass(slots=True)
+class _Known:
+    """A drop that was worked out (None: there is none), and for which moments and timelines it holds."""
 
-    step: int
-    across: dict[int, int]  # root -> next reader's step
-    live: frozenset[int]  # all roots live at the step, its own ones included
-    spans: dict[int, list[tuple[int, int]]]  # root -> (made, last read) of each copy, by step
+    drop: Drop | None
+    low: int  # keys of the moments: low <= moment < high
+    high: int
+    seen: list[tuple[int, Keys]] = field(default_factory=list)  # roots that were looked at, and their touches then
 
-    def there(self, root: int, reader: int) -> bool:
-        """Whether a copy not made by the step itself lives until `reader` or later."""
-        a, b = self.spans[root][-1]
-        return b >= reader and a != self.step
+    def holds(self, line: Timeline, moment: int) -> bool:
+        return self.low <= moment < self.high and all(line.touches[r] is ts for r, ts in self.seen)
+
+    def look(self, line: Timeline, root: int, moment: int, key: int) -> tuple[bool, bool]:
+        """Whether `root` is there at `key`, and whether keeping it until then weighs nothing at the moment."""
+        made, end = line.span(root, key)
+        if made == NEVER:
+            return True, True  # nothing makes it: it weighs nothing
+        self.seen.append((root, line.touches[root]))
+        for edge in (made, end + 1):
+            if edge <= moment:
+                self.low = max(self.low, edge)
+            else:
+                self.high = min(self.high, edge)
+        return end >= key, end >= moment
+
+
+class Drops:
+    """Drops of a net's roots; what was worked out is used again as long as it holds."""
+
+    def __init__(self, net: Net) -> None:
+        self.net = net
+        self.known: dict[tuple[int, bool], _Known] = {}
+
+    def at(self, line: Timeline, moment: int) -> list[Drop]:
+        """Ways to drop each root that is live across the step at key `moment`, which does not touch it."""
+        found = []
+        for root, reader in _across(line, moment):
+            drop = self._drop(line, moment, root, reader, extend=True)
+            if drop is not None:
+                found.append(drop)
+            if drop is None or drop.extends:
+                other = self._drop(line, moment, root, reader, extend=False)
+                if other is not None:
+                    found.append(other)
+        return found
+
+    def _drop(self, line: Timeline, moment: int, root: int, reader: int, extend: bool) -> Drop | None:
+        known = self.known.get((root, extend))
+        if known is None or not known.holds(line, moment):
+            known = self._work_out(line, moment, root, reader, extend)
+            self.known[root, extend] = known
+        return known.drop
+
+    def _work_out(self, line: Timeline, moment: int, root: int, reader: int, extend: bool) -> _Known:
+        """How to make `root` again for its next reader.  An input that is gone by then is kept longer when `extend` and
+        it is live at the moment, and made again otherwise."""
+        net, m = self.net, self.net.n_forward + 1
+        touches = line.touches[root]
+        before = touches[bisect_right(touches, moment) - 1]
+        known = _Known(None, before + 1, reader, [(root, touches)])
+        stage = net.stage_for(reader // m, net.producer[root]) if reader >= m else -1
+        if stage < 0:
+            return known
+        wanted, codes, freed, extends = [(net.producer[root], stage)], {}, net.size[root], False
+        while wanted:
+            op, at = wanted.pop()
+            if op in codes:
+                continue
+            codes[op] = at
+            if len(codes) > MOST:
+                return known
+            for r in net.reads[op]:
+                there, free = known.look(line, r, moment, at * m + op)
+                if there:
+                    continue
+                again = net.stage_for(at, net.producer[r])
+                if again < 0 or (extend and free):
+                    freed -= 0 if free else net.size[r]
+                    extends |= again >= 0
+                else:
+                    wanted.append((net.producer[r], again))
+        if freed > 0:
+            done = tuple(sorted(net.code(at, op) for op, at in codes.items()))
+            known.drop = Drop(root, done, sum(net.time_s[op] for op in sorted(codes)), freed, extends)
+        return known
+
+
+def _across(line: Timeline, moment: int) -> list[tuple[int, int]]:
+    """Roots with a copy that was made before the step at key `moment` and is read after it but not by it, with the key
+    of the next reader."""
+    roots = set(np.nonzero((line.first < moment) & (line.last > moment))[0].tolist())
+    found = []
+    for root in sorted(roots.union(line.several)):
+        touches = line.touches[root]
+        at = bisect_left(touches, moment)
+        between = 0 < at < len(touches) and touches[at] != moment
+        if between and (root in roots or line.span(root, moment)[1] > moment):
+            found.append((root, touches[at]))
+    return found
+
+
+def drops(net: Net) -> Drops:
+    """The drops of a net, shared by all that ask."""
+    timeline(net)
+    if len(net.memo) == 1:
+        net.memo.append(Drops(net))
+    known = net.memo[1]
+    assert isinstance(known, Drops)
+    return known
+
+
+def squeeze(
+    line: Timeline,
+    budget: int,
+    noise: Noise | None = None,
+    tabu: frozenset[int] = frozenset(),
+    rounds: int | None = None,
+) -> bool:
+    """Add recomputation until the peak is at most `budget` bytes; whether this greedy found a way.
+
+    Codes in `tabu` are not used; it gives up after `rounds` drops.
+    """
+    known, useless = drops(line.net), set(tabu)
+    for _ in range(8 * line.net.n_ops if rounds is None else rounds):
+        at = int(line.peaks.argmax()) if len(line.peaks) else 0
+        excess = line.peak - budget
+        if excess <= 0:
+            return True
+        ways = [d for d in known.at(line, line.keys[at]) if _usable(line, d, useless)]
+        if not ways:
+            return False
+        for drop in _best(ways, excess, noise):
+            line.add(drop.codes)
+            if line.codes.isdisjoint(drop.codes):  # nothing reads it: try another one
+                useless.update(drop.codes)
+    return False
+
+
+def _usable(line: Timeline, drop: Drop, useless: set[int]) -> bool:
+    return useless.isdisjoint(drop.codes) and not line.codes.issuperset(drop.codes)
+
+
+def _best(ways: list[Drop], excess: int, noise: Noise | None) -> list[Drop]:
+    """The drop with the fewest seconds a byte, and as many others with the same score (those of blocks that do the
+    same work) as the excess is sure to need."""
+
+    def score(drop: Drop) -> float:
+        return (drop.time_s + 1e-12) / min(drop.bytes, excess) * (noise(drop.root) if noise else 1.0)
+
+    scores = [score(d) for d in ways]
+    least = min(scores)
+    chosen: list[Drop] = []
+    for drop, value in zip(ways, scores, strict=True):
+        if value == least and (not chosen or (drop.bytes <= excess and not drop.extends)):
+            chosen.append(drop)
+            excess -= drop.bytes
+    return chosen
 
 
 def shrink(
@@ -43,112 +194,6 @@ def shrink(
     tabu: frozenset[int] = frozenset(),
     rounds: int | None = None,
 ) -> Codes | None:
-    """Add recomputation until the peak is at most `budget` bytes; None when this greedy finds no way.
-
-    Codes in `tabu` are not used; it gives up after `rounds` drops.
-    """
-    for _ in range(8 * net.n_ops if rounds is None else rounds):
-        run = profile(net, codes)
-        if run.peak <= budget:
-            return net.prune(codes)
-        drop = best_drop(net, codes, run, budget, noise, tabu)
-        if drop is None:
-            return None
-        more = net.prune((*codes, *drop.codes))
-        if more == codes:  # nothing would read it: try another one
-            tabu |= frozenset(drop.codes)
-        codes = more
-    return None
-
-
-def best_drop(
-    net: Net, codes: Codes, run: Profile, budget: int, noise: Noise | None, tabu: frozenset[int]
-) -> Drop | None:
-    """The drop with the fewest seconds for each byte at the first moment of the peak."""
-    moment = look(net, run)
-    stages = _stages(net, run)
-    have, excess = frozenset(codes), run.peak - budget
-    best: tuple[float, int] | None = None
-    found = None
-    for root in sorted(moment.across):
-        drop: Drop | None = None
-        for extend in (True, False):
-            if not extend and drop is not None and not drop.extends:
-                break  # there is no second way
-            drop = drop_of(net, moment, stages, root, extend)
-            if drop is None or have.issuperset(drop.codes) or not tabu.isdisjoint(drop.codes):
-                continue
-            score = (drop.time_s + 1e-12) / min(drop.bytes, excess) * (noise(root) if noise else 1.0)
-            if best is None or (score, root) < best:
-                best, found = (score, root), drop
-    return found
-
-
-def _stages(net: Net, run: Profile) -> list[int]:
-    """For each step the backward op that it runs for; -1 in forward."""
-    stages, now = [-1] * len(run.steps), -1
-    for s in range(len(run.steps) - 1, net.n_forward - 1, -1):
-        if run.steps[s] >= net.n_forward:
-            now = run.steps[s]
-        stages[s] = now
-    return stages
-
-
-def look(net: Net, run: Profile) -> _Moment:
-    """Lifetimes around the first moment of the peak."""
-    at, steps, reads, writes = run.peaks.index(run.peak), run.steps, net.reads, net.writes
-    spans: dict[int, list[tuple[int, int]]] = {}
-    opened: dict[int, int] = {}
-    live: frozenset[int] = frozenset()
-    for s, (op, dies) in enumerate(zip(steps, run.dies, strict=True)):
-        for r in writes[op]:
-            if r not in opened:
-                opened[r] = s
-        if s == at:
-            live = frozenset(opened)
-        for r in dies:
-            spans.setdefault(r, []).append((opened.pop(r), s))
-    end = len(steps)
-    for r, s in opened.items():
-        spans.setdefault(r, []).append((s, end))
-    waiting = set(live).difference(reads[steps[at]], writes[steps[at]], net.held)
-    across: dict[int, int] = {}
-    for s in range(at + 1, end):
-        if not waiting:
-            break
-        for r in reads[steps[s]]:
-            if r in waiting:
-                across[r] = s
-                waiting.discard(r)
-    return _Moment(at, across, live, spans)
-
-
-def drop_of(net: Net, moment: _Moment, stages: list[int], root: int, extend: bool) -> Drop | None:
-    """How to make `root` again after the peak.  An input that is gone by then is kept longer when `extend` and it is
-    live at the peak, and made again otherwise."""
-    reader = moment.across[root]
-    made = net.producer[root]
-    stage = net.stage_for(stages[reader], made) if stages[reader] >= 0 and made >= 0 else -1
-    if stage < 0:
-        return None
-    wanted, codes, freed, extends = [(made, stage)], {}, net.size[root], False
-    while wanted:
-        op, at = wanted.pop()
-        if op in codes:
-            continue
-        codes[op] = at
-        if len(codes) > 64:
-            return None
-        for r in net.reads[op]:
-            if moment.there(r, reader):
-                continue
-            again = net.stage_for(at, net.producer[r]) if net.producer[r] >= 0 else -1
-            if again < 0 or (extend and r in moment.live):
-                freed -= 0 if r in moment.live else net.size[r]
-                extends |= again >= 0
-            else:
-                wanted.append((net.producer[r], again))
-    if freed <= 0:
-        return None
-    done = tuple(sorted(net.code(at, op) for op, at in codes.items()))
-    return Drop(done, sum(net.time_s[op] for op in sorted(codes)), freed, extends)
+    """`squeeze` a schedule; None when this greedy finds no way."""
+    line = timeline(net, codes)
+    return line.done() if squeeze(line, budget, noise, tabu, rounds) else None

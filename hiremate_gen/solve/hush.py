@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import highspy
@@ -12,16 +14,24 @@ import highspy
 
 @cache
 def hush() -> None:
-    """Make and forget a first solver, its words unheard.  Does nothing where there is no standard output."""
+    """Make and forget a first solver, its words unheard."""
+    with silence():
+        highspy.Highs()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Nothing that C code writes to standard output is heard.  Does nothing where there is no standard output."""
     try:
         kept = os.dup(1)
     except OSError:
+        yield
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         _flush()
         os.dup2(nowhere, 1)
-        highspy.Highs()  # type: ignore[no-untyped-call]
+        yield
         _flush()
     finally:
         os.dup2(kept, 1)

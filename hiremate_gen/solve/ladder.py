@@ -11,6 +11,7 @@ from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.net import Codes
 from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
+from hiremate_gen.solve.unify import ALLOWED, unify
 
 STEPS = 1_200_000  # steps replayed while polishing on the way to one budget: some four seconds
 DROPPED = 60_000  # steps replayed to shrink a schedule into a rung
@@ -39,8 +40,8 @@ class Ladder:
 
     def best(self, budget: int) -> Point | None:
         """The schedule for `budget` bytes; None when it is below the smallest peak."""
-        points = self.frontier.points
-        low, high = Rung(points[0].peak, points[0]), Rung(points[-1].peak, points[-1])
+        top = self.frontier.points[-1]
+        low, high = Rung(self.least.peak, self.least), Rung(top.peak, top)
         if budget < low.budget:
             return None
         for level in range(POLISHED + FINE):
@@ -50,10 +51,13 @@ class Ladder:
                 break
             middle = self._rung(low, high, level)
             low, high = (middle, high) if budget >= middle.budget else (low, middle)
-        if high.point.peak <= budget:
-            return high.point
-        other = self.frontier.best(budget, high.point.time_s)
-        return min((low.point, *([other] if other else [])), key=lambda p: (p.time_s, p.peak, p.codes))
+        return high.point if high.point.peak <= budget else low.point
+
+    @property
+    def least(self) -> Point:
+        """The schedule with the smallest peak."""
+        found = self.frontier.points[0]
+        return self._unified(found, found.peak, float("inf"))
 
     def _settled(self, low: Rung, high: Rung) -> bool:
         step_s = sum(self.frontier.net.time_s)
@@ -80,7 +84,15 @@ class Ladder:
             best = min(found, key=_order)
             found += self._exact(budget, best, least_s, level)
         fits = [p for p in (*found, low.point) if p.peak <= budget]
-        return Rung(budget, self._slowed(fits, high.point.time_s))
+        chosen = self._slowed(fits, high.point.time_s)
+        unified = self._unified(chosen, budget, low.point.time_s)
+        return Rung(budget, unified if unified.time_s >= high.point.time_s else chosen)
+
+    def _unified(self, found: Point, budget: int, most_s: float) -> Point:
+        """With fewer variants of the blocks that do the same work, at almost no cost."""
+        net = self.frontier.net
+        limit_s = min(found.time_s + ALLOWED * sum(net.time_s), most_s)
+        return point(net, unify(net, found.codes, budget, limit_s))
 
     def _moves(self, level: int) -> int:
         """Repairs to try from each of two starts."""

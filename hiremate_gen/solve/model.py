@@ -72,9 +72,9 @@ def stages_of(net: Net) -> list[list[int]]:
     return groups
 
 
-def build(net: Net) -> Model:
-    """The model of a net without its budget: build once, solve for many."""
-    stages = stages_of(net)
+def build(net: Net, stages: list[list[int]] | None = None) -> Model:
+    """The model of a net without its budget: build once, solve for many.  Unless given, the stages are `stages_of`."""
+    stages = stages_of(net) if stages is None else stages
     b = _Builder(net, stages, _last_use(net, stages), {}, {}, {}, {}, Rows([], [], [], []), Rows([], [], [], []))
     _name_columns(b)
     columns = _name_lives(b)

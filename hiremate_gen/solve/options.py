@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hiremate_gen.solve.blocks import Local
 from hiremate_gen.solve.bound import lower_bound
+from hiremate_gen.solve.cache import Cache
 from hiremate_gen.solve.exact import Effort, Task, choose, optimise_all, tier
 from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.model import build
@@ -15,6 +16,8 @@ from hiremate_gen.solve.polish import polish
 
 SAVED, PEAKS = 12, 4  # budgets tried for saved bytes and for the peak
 MOST = 40
+MILPS, LEAST = 96, 2  # for all kinds of blocks together, and for each at least
+FEW = 8  # kinds up to which the bounds that say where a MILP pays look at more than the loss
 ROOM = 0.002  # of a block's time: a gap to the lower bound that is not worth a MILP
 
 
@@ -80,23 +83,37 @@ def _again(net: Net, wanted: set[int]) -> float:
     return time_s
 
 
-def options(block: Local, effort: Effort) -> tuple[Option, ...]:
-    """Options of a block: the best that greedy and MILP find for pairs of budgets on saved bytes and peak."""
-    found: dict[Codes, Option] = {(): describe(block, ())}
+def options(block: Local, effort: Effort, kinds: int, cache: Cache | None = None) -> tuple[Option, ...]:
+    """Options of a block: the best that greedy and MILP find for pairs of budgets on saved bytes and peak.
+
+    The more kinds of blocks there are, the fewer MILPs each gets.  What `cache` has is not solved again.
+    """
+    known = cache.load(block.net, kinds) if cache is not None else None
+    if known is None:
+        known = _search(block, effort, kinds)
+        if cache is not None and not effort.cut:
+            cache.store(block.net, kinds, known)
+    return thin(tuple(describe(block, codes) for codes in known))
+
+
+def _search(block: Local, effort: Effort, kinds: int) -> list[Codes]:
+    found: dict[Codes, None] = {(): None}
     nets: dict[Task, Net] = {}
-    for net, limit in _budgets(block):
-        codes = shrink(net, (), limit)
+    for net, most in _budgets(block):
+        codes = shrink(net, (), most)
         if codes is not None:
-            codes = polish(net, codes, limit, 6)
-            found.setdefault(codes, describe(block, codes))
+            codes = polish(net, codes, most, 6)
+            found[codes] = None
         known = net.time(codes) if codes is not None else 2 * sum(net.time_s)
         if known > 0:
-            nets[Task(limit, known, lower_bound(net, limit, moments=3))] = net
-    chosen = choose(list(nets), tier(build(block.net)), ROOM * sum(block.net.time_s))
+            nets[Task(most, known, lower_bound(net, most, moments=3 if kinds <= FEW else 0))] = net
+    limit = tier(build(block.net))
+    limit = replace(limit, budgets=min(limit.budgets, max(MILPS // kinds, LEAST)))
+    chosen = choose(list(nets), limit, ROOM * sum(block.net.time_s))
     for answer in optimise_all([(build(nets[task]), task) for task in chosen], effort):
         if answer.codes is not None:
-            found.setdefault(answer.codes, describe(block, answer.codes))
-    return thin(tuple(found.values()))
+            found[answer.codes] = None
+    return list(found)
 
 
 def _budgets(block: Local) -> Iterator[tuple[Net, int]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
-from hiremate_gen.solve.greedy import shrink
-from hiremate_gen.solve.net import Codes, Net, profile
-from hiremate_gen.solve.takeback import reduce
+from hiremate_gen.solve.greedy import Noise, squeeze
+from hiremate_gen.solve.net import Codes, Net
+from hiremate_gen.solve.takeback import relax
+from hiremate_gen.solve.timeline import timeline
 
 ROUNDS = 40  # drops that a repair may take: those that need more go in circles
 
@@ -18,27 +19,32 @@ def polish(net: Net, codes: Codes, budget: int, moves: int, least_s: float = 0.0
     at `least_s` seconds of recomputation, below which nothing can be.
     """
     rng = random.Random(0)
-    best = reduce(net, codes, budget)
-    least = net.time(best)
+    best = timeline(net, codes)
+    relax(best, budget)
+    least, peak = net.time(best.codes), best.peak
     for _ in range(moves):
         if least <= least_s * (1 + 1e-6):
-            return best
-        gone = frozenset(_undone(net, best, rng))
-        factors: dict[int, float] = {}
-        spread = rng.choice((0.0, 0.3, 0.8))
-
-        def noise(root: int, factors: dict[int, float] = factors, spread: float = spread) -> float:
-            return factors.setdefault(root, 1.0 + spread * (2 * rng.random() - 1))
-
-        start = net.prune(c for c in best if c not in gone)
-        found = shrink(net, start, budget, noise, gone if rng.random() < 0.7 else frozenset(), ROUNDS)
-        if found is None:
+            break
+        line = best.copy()
+        gone = frozenset(_undone(net, best.done(), rng))
+        for code in sorted(gone):
+            line.take_out(code)
+        noise = _noise(rng)
+        tabu = gone if rng.random() < 0.7 else frozenset[int]()
+        if not squeeze(line, budget, noise, tabu, ROUNDS):
             continue
-        found = reduce(net, found, budget)
-        time_s = net.time(found)
-        if time_s < least or (time_s == least and profile(net, found).peak < profile(net, best).peak):
-            best, least = found, time_s
-    return best
+        relax(line, budget)
+        time_s = net.time(line.codes)
+        if time_s < least or (time_s == least and line.peak < peak):
+            best, least, peak = line, time_s, line.peak
+    return best.done()
+
+
+def _noise(rng: random.Random) -> Noise:
+    """Factors on the scores of drops: none, some, or much noise."""
+    factors: dict[int, float] = {}
+    spread = rng.choice((0.0, 0.3, 0.8))
+    return lambda root: factors.setdefault(root, 1.0 + spread * (2 * rng.random() - 1))
 
 
 def _undone(net: Net, codes: Codes, rng: random.Random) -> list[int]:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
@@ -47,6 +48,20 @@ def unindexed(model: nn.Module) -> frozenset[str]:
         listed = isinstance(module, nn.Sequential | nn.ModuleList | nn.ParameterList)
         if any(n.isdigit() for n in names) and not (listed and names == [str(i) for i in range(len(names))]):
             found.add(path)
+    return frozenset(found)
+
+
+def shared(model: nn.Module) -> frozenset[str]:
+    """Paths of the parameters and buffers whose memory is that of one before them, as of tied weights."""
+    seen: set[int] = set()
+    found = set()
+    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    for path, tensor in tensors:
+        if tensor.layout == torch.strided:
+            storage = tensor.untyped_storage()._cdata
+            if storage in seen:
+                found.add(path)
+            seen.add(storage)
     return frozenset(found)
 
 
@@ -95,7 +110,7 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
         return f"[{', '.join(parts)}]", at
     if kind in (dict, OrderedDict):
         items = ", ".join(f"{key!r}: {text}" for key, text in zip(spec.context, parts, strict=True))
-        return f"{{{items}}}".replace("'", '"'), at
+        return f"{{{items}}}", at
     if dataclasses.is_dataclass(kind) and isinstance(spec.context, list) and len(spec.context) == 2:
         names, missing = spec.context
         fields = [*(f"{n}={text}" for n, text in zip(names, parts, strict=True)), *(f"{n}=None" for n in missing)]
@@ -103,6 +118,12 @@ def _source(spec: pytree.TreeSpec, leaves: Sequence[str], at: int) -> tuple[str,
     if is_namedtuple(spec):
         return f"{spec.context.__name__}({', '.join(parts)})", at
     raise UnsupportedError(f"forward returns a {getattr(kind, '__name__', kind)}: return tensors in a tuple or dict")
+
+
+def leaf_paths(structure: pytree.TreeSpec) -> tuple[str, ...]:
+    """Where each leaf stands in what the model returns, as Python source behind it: `[1]`, `['logits']`, `.logits`."""
+    result = pytree.tree_unflatten(list(range(structure.num_leaves)), structure)
+    return tuple(pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(result)[0])
 
 
 def is_namedtuple(spec: pytree.TreeSpec) -> bool:

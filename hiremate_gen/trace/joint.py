@@ -11,7 +11,16 @@ from torch import fx, nn
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.trace.constants import sources
-from hiremate_gen.trace.contract import digest, named_arguments, open_ended, result_source, unindexed, unset
+from hiremate_gen.trace.contract import (
+    digest,
+    leaf_paths,
+    named_arguments,
+    open_ended,
+    result_source,
+    shared,
+    unindexed,
+    unset,
+)
 from hiremate_gen.trace.direct import direct_joint
 from hiremate_gen.trace.exported import exported_joint
 from hiremate_gen.trace.kernels import eager_kernels
@@ -39,12 +48,18 @@ class Traced:
     constants: dict[str, str]  # source text of tensors that forward makes from Python values, by name in the graph
     elements: int  # of all parameters
     digest: str  # of their names, shapes, dtypes and requires_grad
+    shared: frozenset[str]  # paths of parameters and buffers that lie in the memory of others
     unindexed: frozenset[str]  # paths of modules that call a child by a number and have no index for it
 
     @property
     def leaf_constants(self) -> tuple[str | None, ...]:
         """For each leaf that the model returns: None for a tensor, else its source text."""
         return tuple(None if leaf.is_tensor else repr(leaf.constant) for leaf in self.leaves)
+
+    @property
+    def leaf_paths(self) -> tuple[str, ...]:
+        """Where each leaf stands in what the model returns: `[1]`, `['logits']`."""
+        return leaf_paths(self.structure)
 
     def result_source(self, leaves: Sequence[str]) -> str:
         """Source of what the model returns, given the source of its leaves."""
@@ -81,8 +96,9 @@ def trace(
     fixed = [(p, repr(v)) for p, v in zip(paths, inputs, strict=True) if not isinstance(v, torch.Tensor)]
     fixed += [*unset(model, args, kwargs), *open_ended(model, args, kwargs)]
     made = sources(model, constants)
+    elements, mark = digest(model)
     return Traced(
-        way, graph_module, leaves, structure, paths, tuple(fixed), made, *digest(model), unindexed=unindexed(model)
+        way, graph_module, leaves, structure, paths, tuple(fixed), made, elements, mark, shared(model), unindexed(model)
     )
 
 

@@ -172,17 +172,120 @@ def complexes() -> Iterator[Case]:
     yield case("polar.default", x, x)
 
 
+def volumes() -> Iterator[Case]:
+    v, half = floats(8, 16, 16, 16, 16), floats(8, 16, 8, 8, 8)
+    where = torch.zeros(8, 16, 8, 8, 8, dtype=torch.long)
+    yield case("avg_pool3d.default", v, [2, 2, 2], [2, 2, 2])
+    yield case("avg_pool3d_backward.default", half, v, [2] * 3, [2] * 3, [0] * 3, False, True, None)
+    yield case("max_pool3d_with_indices.default", v, [2] * 3, [2] * 3)
+    yield case("max_pool3d_with_indices_backward.default", half, v, [2] * 3, [2] * 3, [0] * 3, [1] * 3, False, where)
+    yield case("_adaptive_avg_pool3d.default", v, [4] * 3)
+    yield case("_adaptive_avg_pool3d_backward.default", floats(8, 16, 4, 4, 4), v)
+    yield case("upsample_trilinear3d.default", v, [32] * 3, False)
+    yield case("upsample_trilinear3d_backward.default", floats(8, 16, 32, 32, 32), [32] * 3, [8, 16, 16, 16, 16], False)
+    yield case("upsample_nearest3d_backward.default", floats(8, 16, 32, 32, 32), [32] * 3, [8, 16, 16, 16, 16])
+    yield case("replication_pad3d.default", v, [1] * 6)
+    yield case("reflection_pad3d.default", v, [1] * 6)
+    yield case("grid_sampler_3d.default", v, floats(8, 16, 16, 16, 3), 0, 0, False)
+
+
+def seldom() -> Iterator[Case]:
+    y, x = floats(8, 64, 128), floats(16, 16, 16, 16)
+    first = torch.zeros(8, 64, 128, dtype=torch.long)
+    yield case("adaptive_max_pool2d.default", x, [4, 4])
+    small, where = floats(16, 16, 4, 4), torch.zeros(16, 16, 4, 4, dtype=torch.long)
+    yield case("adaptive_max_pool2d_backward.default", small, x, where)
+    yield case("replication_pad2d.default", x, [1] * 4)
+    yield case("replication_pad2d_backward.default", floats(16, 16, 18, 18), x, [1] * 4)
+    yield case("reflection_pad1d.default", y, [1, 1])
+    yield case("reflection_pad1d_backward.default", floats(8, 64, 130), y, [1, 1])
+    yield case("grid_sampler_2d_backward.default", x, x, floats(16, 16, 16, 2), 0, 0, False, [True, True])
+    yield case("native_channel_shuffle.default", x, 4)
+    yield case("col2im.default", floats(8, 144, 256), [16, 16], [3, 3], [1, 1], [1, 1], [1, 1])
+    yield case("huber_loss.default", y, y, 1, 1.0)
+    yield case("huber_loss_backward.default", y[0, 0, 0], y, y, 1, 1.0)
+    yield case("mv.default", y[0], y[0, 0])
+    yield case("mv.default", y[0].t(), y[0, :, 0])
+    yield case("mv.default", floats(1024, 1024)[:, ::2], floats(512))
+    yield case("addmv.default", y[0, :, 0].contiguous(), y[0], y[0, 0])
+    yield case("addr.default", y[0], y[0, :, 0].contiguous(), y[0, 0])
+    yield case("_cdist_forward.default", floats(8, 256, 32), floats(8, 256, 32), 2.0, None)
+    yield case("_cdist_forward.default", floats(8, 16, 32), floats(8, 16, 32), 1.0, None)
+    yield case("as_strided_scatter.default", y, y[0], [64, 128], [128, 1], 0)
+    yield case("fill.Scalar", y, 1.0)
+    yield case("zero.default", y)
+    yield case("masked_scatter.default", y, y > 1, y)
+    yield case("index_copy.default", y, 1, torch.arange(3), y[:, :3].contiguous())
+    yield case("scatter_reduce.two", y, 1, first, y, "sum")
+    yield case("diag_embed.default", y[0])
+    yield case("glu.default", y, -1)
+    yield case("glu_backward.default", floats(8, 64, 64), y, -1)
+    yield case("log_sigmoid_forward.default", y)
+    yield case("cummax.default", y, -1)
+    yield case("std_mean.correction", y, [-1])
+    yield case("linalg_cross.default", floats(512, 3), floats(512, 3))
+    yield case("_weight_norm_interface.default", y, floats(8, 1, 1), 0)
+    yield case("_weight_norm_interface_backward.default", y, y, floats(8, 1, 1), floats(8, 1, 1), 0)
+
+
+def bags() -> Iterator[Case]:
+    """Sums, means and maxima of rows of a table."""
+    table, ids, starts = floats(1000, 16), torch.randint(0, 1000, (20480,)), torch.arange(0, 20480, 5)
+    for mode in (0, 1, 2):
+        yield case("_embedding_bag.default", table, ids, starts, False, mode)
+        _, of, size, most = torch.ops.aten._embedding_bag.default(table, ids, starts, False, mode)
+        if of.numel() == 0:  # what a sum does not write
+            of = torch.arange(4096).repeat_interleave(5)
+        backward = (floats(4096, 16), ids, of, size, most, 1000, False, mode, None)
+        yield case("_embedding_bag_dense_backward.default", *backward)
+        with_starts = (floats(4096, 16), ids, starts, of, size, most, 1000, False, mode, False, None)
+        yield case("_embedding_bag_backward.default", *with_starts)
+
+
+# Channels, width, kernel, filters a channel, stride.
+DEPTHWISE = (
+    (64, 28, 3, 1, 1),
+    (64, 28, 3, 1, 2),
+    (64, 28, 5, 1, 1),
+    (64, 28, 7, 1, 1),
+    (40, 28, 7, 1, 1),
+    (32, 28, 7, 2, 1),
+)
+SMALL_DEPTHWISE = ((256, 2, 7, 1, 1), (256, 2, 3, 1, 1), (64, 1, 5, 1, 1))
+
+
+def depthwise(shapes: tuple[tuple[int, ...], ...]) -> Iterator[Case]:
+    """Each channel on its own: small kernels, large ones as in ConvNeXt."""
+    for last in (False, True):
+        for channels, wide, tap, many, stride in shapes:
+            x, w = floats(8, channels, wide, wide), floats(channels * many, 1, tap, tap)
+            x = x.contiguous(memory_format=torch.channels_last) if last else x
+            shape = ([stride] * 2, [tap // 2] * 2, [1, 1], False, [0, 0], channels)
+            yield case("convolution.default", x, w, None, *shape)
+            y = torch.ops.aten.convolution.default(x, w, None, *shape)
+            bias = [channels * many]
+            yield case("convolution_backward.default", torch.rand_like(y), x, w, bias, *shape, [True] * 3)
+
+
 def exact() -> list[Case]:
     """Cases whose estimate must be tight."""
     found = [*pointwise(torch.float32), *rows(torch.float32), *moves(torch.float32), *products(torch.float32)]
     found += [*images(False), *images(True), *attention(torch.float32), *complexes()]
+    found += [*volumes(), *seldom(), *bags(), *depthwise(DEPTHWISE)]
     return [*found, *products(torch.float64)]
 
 
 def bounded() -> list[Case]:
     """Cases whose estimate must only be an upper bound."""
     half = torch.bfloat16
-    found = [*pointwise(half), *rows(half), *moves(half), *products(half), *attention(half)]
+    found = [
+        *depthwise(SMALL_DEPTHWISE),
+        *pointwise(half),
+        *rows(half),
+        *moves(half),
+        *products(half),
+        *attention(half),
+    ]
     z, x = torch.complex(floats(8, 64, 64), floats(8, 64, 64)), floats(8, 64, 64)
     for dims in ([1], [2], [1, 2]):
         found += [case("_fft_c2c.default", z, dims, 0, True), case("_fft_r2c.default", x, dims, 0, True)]

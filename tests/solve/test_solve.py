@@ -105,6 +105,14 @@ def test_transformer_close_to_the_bound() -> None:
         assert run.time_s <= (eager.time_s + lower_bound(net, budget)) * 1.02
 
 
+@pytest.mark.parametrize("percent", [80, 50, 35])
+def test_no_separators_and_close_to_the_bound(percent: int) -> None:
+    graph, chain = graphs.unet(6, 65536)
+    plan = solve(graph, chain, replay(graph, keep_all(graph, chain)).peak_bytes * percent // 100)
+    assert plan.lower_bound_s is not None
+    assert replay(graph, plan).time_s <= plan.lower_bound_s * 1.01
+
+
 PRINT = """
 import sys
 import time

@@ -1,0 +1,158 @@
+"""A sharper lower bound: several moments of backward at once, with whole decisions (FORMULATION.md, "Lower bound")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from hiremate_gen.solve.bound import forward_root, gradients, room, single
+from hiremate_gen.solve.exact import Effort
+from hiremate_gen.solve.hush import hush, silence
+from hiremate_gen.solve.net import Codes, Net, profile
+
+# Forward ops up to which so many moments are taken, and so many nodes searched for each set of them.
+SIZES = ((100, 6, 400), (200, 4, 40), (800, 3, 1))
+MARGIN = 1e-6  # of the step's time: what the solver's tolerances may be worth
+
+
+def sharpen(net: Net, budget: int, known_s: float, least_s: float, effort: Effort) -> float:
+    """Seconds of recomputation that every schedule within `budget` bytes has at least; `least_s` are proven and
+    `known_s` are those of a schedule.
+
+    Starts with the loss and the moment that says most by itself.  The solution, laid out as a schedule, shows at which
+    moment it needs more than the budget: that one is added, and so on.
+    """
+    most, nodes = next((rest for size, *rest in SIZES if net.n_forward <= size), (0, 0))
+    if not nodes or not any(forward_root(net, r) for r in range(len(net.size))):
+        return least_s
+    sums, found, alone = gradients(net), least_s, single(net, budget)
+    moments = sorted({net.n_forward - 1, max(alone, key=lambda k: (alone[k], -k))})
+    while len(moments) <= most and found < known_s * (1 - 1e-6) and not effort.over:
+        problem = _problem(net, budget, moments, sums)
+        bound_s, runs = _solve(net, problem, nodes)
+        found = max(found, min(bound_s - MARGIN * sum(net.time_s), known_s))
+        more = _worst(net, budget, moments, runs) if runs is not None else -1
+        if more < 0:
+            break
+        moments = sorted([*moments, more])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Columns: for each moment the ops that run again after it and before the next (integer), then what is held."""
+
+    ops: int
+    cost: npt.NDArray[np.float64]
+    lower: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
+    matrix: sp.csr_matrix
+    right: npt.NDArray[np.float64]
+    width: int  # columns of one moment
+
+
+def _problem(net: Net, budget: int, moments: list[int], sums: tuple[list[int], list[int]]) -> _Problem:
+    n, scale = net.n_forward, max(sum(net.time_s), 1e-30)
+    roots = [r for r in range(len(net.size)) if forward_root(net, r)]
+    place = {r: n + k for k, r in enumerate(roots)}
+    width = n + len(roots)
+    entries: list[tuple[int, int, float]] = []
+    right: list[float] = []
+
+    def row(terms: list[tuple[int, float]], most: float) -> None:
+        entries.extend((len(right), column, value) for column, value in terms)
+        right.append(most)
+
+    lower, upper = np.zeros(width * len(moments)), np.ones(width * len(moments))
+    for m, moment in enumerate(moments):
+        at, end = m * width, moments[m + 1] if m + 1 < len(moments) else net.n_ops - 1
+        there = {r: [(at + place[r], -1.0), (at + net.producer[r], -1.0)] for r in roots}  # held, or made again
+        for r in sorted({r for k in range(moment + 1, end + 1) for r in net.reads[k] if r in place}):
+            row(there[r], -1.0)
+        for v in range(n):
+            upper[at + v] = float(net.recomputable[v])
+            for r in net.reads[v] if net.recomputable[v] else ():
+                if r in place:
+                    row([(at + v, 1.0), *there[r]], 0.0)
+        if end < net.n_ops - 1:
+            for r in roots:
+                row([(at + width + place[r], 1.0), *there[r]], 0.0)
+        space, present = room(net, budget, moment, sums)
+        for r in present:
+            if r in place:
+                lower[at + place[r]] = 1.0
+        row([(at + place[r], 100.0 * net.size[r] / max(space, 1)) for r in roots], 100.0 if space > 0 else 0.0)
+    cost = np.tile(np.array([*(t / scale for t in net.time_s[:n]), *(0.0 for _ in roots)]), len(moments))
+    i, j, value = zip(*entries, strict=True)
+    matrix = sp.csr_matrix((value, (i, j)), shape=(len(right), width * len(moments)))
+    return _Problem(n, cost, lower, upper, matrix, np.array(right), width)
+
+
+def _solve(net: Net, problem: _Problem, nodes: int) -> tuple[float, list[list[int]] | None]:
+    """The bound in seconds, and after each moment the ops that run again in the best solution found."""
+    import highspy
+
+    hush()
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in (
+        ("output_flag", False), ("threads", 1), ("parallel", "off"), ("random_seed", 1),
+        ("mip_max_nodes", nodes), ("mip_rel_gap", 1e-3),
+    ):  # fmt: skip
+        solver.setOptionValue(option, value)
+    lp, columns = highspy.HighsLp(), len(problem.cost)
+    lp.num_col_, lp.num_row_ = columns, len(problem.right)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = problem.cost, problem.lower, problem.upper
+    lp.row_lower_, lp.row_upper_ = np.full(len(problem.right), -highspy.kHighsInf), problem.right
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = problem.matrix.indptr, problem.matrix.indices
+    lp.a_matrix_.value_ = problem.matrix.data
+    whole, part = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
+    lp.integrality_ = [whole if c % problem.width < problem.ops else part for c in range(columns)]
+    solver.passModel(lp)
+    with silence():
+        solver.run()
+    bound = float(solver.getInfo().mip_dual_bound)
+    values = np.array(solver.getSolution().col_value)
+    if not np.isfinite(bound):
+        return 0.0, None
+    if len(values) != columns or not solver.getSolution().value_valid:
+        return max(bound, 0.0) * sum(net.time_s), None
+    runs = [np.flatnonzero(part[: problem.ops] > 0.5).tolist() for part in values.reshape(-1, problem.width)]
+    return max(bound, 0.0) * sum(net.time_s), runs
+
+
+def _worst(net: Net, budget: int, moments: list[int], runs: list[list[int]]) -> int:
+    """The backward op at which the solution needs most, if that is more than the budget; -1 when all fits."""
+    run = profile(net, net.prune(_lay_out(net, moments, runs)))
+    need = dict.fromkeys(range(net.n_forward, net.n_ops), 0)
+    stage = net.n_ops - 1
+    for op, peak in zip(reversed(run.steps), reversed(run.peaks), strict=True):
+        if op >= net.n_forward:
+            stage = op
+        elif stage == net.n_forward:
+            break
+        need[stage] = max(need[stage], peak)
+    for k in moments:
+        need.pop(k, None)
+    worst = max(need, key=lambda k: (need[k], -k), default=-1)
+    return worst if worst >= 0 and need[worst] > budget else -1
+
+
+def _lay_out(net: Net, moments: list[int], runs: list[list[int]]) -> Codes:
+    """Each op that runs again between two moments, as late as its readers there allow."""
+    codes: list[int] = []
+    for m, ops in enumerate(runs):
+        first = max(moments[m] + 1, net.n_forward)
+        end = moments[m + 1] if m + 1 < len(moments) else net.n_ops - 1
+        needed: dict[int, int] = {}
+        for k in range(end, first - 1, -1):
+            needed.update(dict.fromkeys(net.reads[k], k))
+        for v in reversed(ops):
+            stage = min((needed[r] for r in net.writes[v] if r in needed), default=end)
+            codes.append(net.code(stage, v))
+            for r in net.reads[v]:
+                needed[r] = min(needed.get(r, stage), stage)
+    return tuple(sorted(codes))
