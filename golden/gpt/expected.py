@@ -5,13 +5,6 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    61.2 MiB  (64160644 bytes)
-# peak      60.8 MiB  (63795336 bytes; model.py: 102.0 MiB), in backward of
-#           transformer.ln_f..lm_head
-#           there it makes grad_lm_head (grad of loss = F.cross_entropy()
-#           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
-# overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
-# seal      v1-c1ee503388ea-3d0a36316f4e
 #
 # block                      count  forward keeps  peak there  backward runs again
 # transformer                1      257.0 KiB      10.0 MiB    -
@@ -20,6 +13,14 @@
 #                                                              attn_attn_dropout, ln_1
 # transformer.h.1,3          2      9.5 MiB        58.1 MiB    mlp_gelu, ln_2, ln_1
 # transformer.ln_f..lm_head  1      4.0 MiB        60.8 MiB    transformer_ln_f
+#
+# budget    61.2 MiB  (64160644 bytes)
+# peak      60.8 MiB  (63795336 bytes; model.py: 102.0 MiB), in backward of
+#           transformer.ln_f..lm_head
+#           there it makes grad_lm_head (grad of loss = F.cross_entropy()
+#           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
+# overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
+# seal      v1-c1ee503388ea-6adffde48dd6
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 

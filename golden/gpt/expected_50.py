@@ -5,13 +5,6 @@
 # source    model.py  sha256:e9af0e72b95029d8
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    51.0 MiB  (53467204 bytes)
-# peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of
-#           transformer.ln_f..lm_head
-#           there it makes grad_lm_head (grad of loss = F.cross_entropy()
-#           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
-# overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-ff5f6fccfbfe-44e1ff6c59eb
 #
 # block                      count  forward keeps  peak there  backward runs again
 # transformer                1      257.0 KiB      10.0 MiB    -
@@ -23,6 +16,14 @@
 #                                                              att_masked_fill, att_softmax,
 #                                                              attn_attn_dropout, ln_1
 # transformer.ln_f..lm_head  1      4.0 MiB        50.8 MiB    transformer_ln_f
+#
+# budget    51.0 MiB  (53467204 bytes)
+# peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of
+#           transformer.ln_f..lm_head
+#           there it makes grad_lm_head (grad of loss = F.cross_entropy()
+#           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
+# overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
+# seal      v1-ff5f6fccfbfe-618eaadbea79
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 

@@ -5,13 +5,6 @@
 # source    model.py  sha256:afdb18cb5f17becb
 # inputs    tokens: int64[32, 128], labels: int64[32, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    99.1 MiB  (103943966 bytes)
-# peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
-#           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
-#           labels.flatten()))
-#           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
-# overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v1-d16e8768589d-f7aa152764b4
 #
 # block           count  forward keeps  peak there  backward runs again
 # tok_embeddings  1      0 B            7.4 MiB     -
@@ -23,6 +16,14 @@
 # layers.2        1      20.7 MiB       92.1 MiB    feed_forward_silu, feed_forward_mul, mul_2,
 #                                                   ffn_norm_mul, xv_copy, mul, attention_norm_mul
 # norm..output    1      8.0 MiB        97.7 MiB    output_mul, norm_mul
+#
+# budget    99.1 MiB  (103943966 bytes)
+# peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
+#           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
+#           labels.flatten()))
+#           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
+# overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
+# seal      v1-d16e8768589d-5b56f171573a
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 

@@ -5,11 +5,6 @@
 # source    model.py  sha256:45a23a6314a39694
 # inputs    x: float32[4096, 64], target: int64[4096]
 # device    cpu, torch 2.13, costs roofline
-# budget    118.4 MiB  (124111999 bytes)
-# peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
-#           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h)))
-# overhead  +5.0 % of the step; no schedule within this budget is below +5.0 %
-# seal      v1-a6d71eb6148f-8f9e3bbe1be8
 #
 # block       count  forward keeps  peak there  backward runs again
 # stem        1      0 B            29.2 MiB    -
@@ -17,6 +12,12 @@
 # blocks.1-2  2      17.0 MiB       98.2 MiB    h_gelu, norm
 # blocks.3    1      33.0 MiB       117.1 MiB   norm
 # norm..head  1      4.2 MiB        105.3 MiB   -
+#
+# budget    118.4 MiB  (124111999 bytes)
+# peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
+#           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h)))
+# overhead  +5.0 % of the step; no schedule within this budget is below +5.0 %
+# seal      v1-a6d71eb6148f-dc94504a2ec4
 
 """A residual MLP classifier that returns its loss."""
 

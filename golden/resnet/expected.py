@@ -5,12 +5,6 @@
 # source    model.py  sha256:3d762b8289925be7
 # inputs    x: float32[64, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
-# budget    86.8 MiB  (90973867 bytes)
-# peak      86.6 MiB  (90804168 bytes; model.py: 144.6 MiB), in backward of layer3
-#           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
-#           self.conv2(out))
-# overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-17177c3bd942-773a2aae386f
 #
 # block        count  forward keeps  peak there  backward runs again
 # conv1..relu  1      0 B            38.1 MiB    -
@@ -21,6 +15,13 @@
 #                                                3 of 9 ops of layer1.1
 # layer3       1      14.0 MiB       86.6 MiB    layer_0_downsample_0
 # avgpool..fc  1      32.0 KiB       81.5 MiB    -
+#
+# budget    86.8 MiB  (90973867 bytes)
+# peak      86.6 MiB  (90804168 bytes; model.py: 144.6 MiB), in backward of layer3
+#           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
+#           self.conv2(out))
+# overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
+# seal      v1-17177c3bd942-31267155c3d3
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 

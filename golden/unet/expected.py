@@ -5,11 +5,6 @@
 # source    model.py  sha256:c9ae322858ab6da0
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    120.5 MiB  (126399205 bytes)
-# peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
-#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
-# overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v1-b4b4eb4ae525-e02aece19fd0
 #
 # block                 count  forward keeps  peak there  backward runs again
 # inc.double_conv       1      128 B          54.3 MiB    layer_0, layer_1_batch_norm, layer_2,
@@ -36,6 +31,12 @@
 #                                                         down2_conv_double_conv_2
 # up3.conv.double_conv  1      24.0 MiB       120.5 MiB   2 of 50 ops of down1.pool..up3
 # outc                  1      2.0 MiB        114.4 MiB   -
+#
+# budget    120.5 MiB  (126399205 bytes)
+# peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
+#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
+# overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
+# seal      v1-b4b4eb4ae525-302fc20fe7b7
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -457,7 +458,7 @@ def pool_up3_down1_forward(
 
 def pool_up3_down2_forward(
     down1_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
     """Forward of down2 in pool_up3."""
     # down2: return self.conv(self.pool(x))
     down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
@@ -497,15 +498,16 @@ def pool_up3_down2_forward(
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     return (
+        down2_conv_double_conv_0,
         down2_conv_double_conv_3,
         down2_conv_double_conv_5,
-        [down2_pool, down2_pool_indices, down2_conv_double_conv_0],
+        [down2_pool, down2_pool_indices],
     )
 
 
 def pool_up3_down3_forward(
     down2_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Forward of down3 in pool_up3."""
     # down3: return self.conv(self.pool(x))
     down3_pool = F.max_pool2d(down2_conv_double_conv_5, 2, 2)  # f32[8, 64, 16, 16]
@@ -549,12 +551,15 @@ def pool_up3_down3_forward(
     down3_conv_double_conv_5 = (
         down3_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
-    return down3_conv_double_conv_5, [
+    return (
         down3_conv_double_conv_0,
-        down3_conv_double_conv_3,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-    ]
+        down3_conv_double_conv_5,
+        [
+            down3_conv_double_conv_3,
+            down3_conv_double_conv_4_batch_norm_mean,
+            down3_conv_double_conv_4_batch_norm_rstd,
+        ],
+    )
 
 
 def pool_up3_up1_part1_forward(
@@ -650,7 +655,7 @@ def pool_up3_up2_part1_forward(
 
 def pool_up3_up2_part2_forward(
     taken: list[Tensor], x: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Forward of up2_part2 in pool_up3."""
     up2_conv_double_conv_2 = taken.pop()
     # up2.conv: return self.double_conv(x)
@@ -681,7 +686,7 @@ def pool_up3_up2_part2_forward(
     )  # f32[8, 16, 128, 128]
     # up3: return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, up3_up_1], 1)  # f32[8, 32, 128, 128]
-    return up3_up_0, out, [up2_conv_double_conv_3]
+    return up2_conv_double_conv_3, up3_up_0, out
 
 
 def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Tensor:
@@ -695,15 +700,10 @@ def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Ten
     return out
 
 
-def pool_up3_up2_part2_backward(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    grad_out: Tensor,
-    up2_conv_double_conv_0: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
+def pool_up3_up2_part2_backward_1(
+    taken: list[Tensor], grad_out: Tensor, up2_conv_double_conv_3: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensors]:
     """Backward of up2_part2 in pool_up3."""
-    up2_conv_double_conv_3 = kept.pop()
     up3_up_0 = taken.pop()
     # grad of up3: x = self.up(x)
     grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
@@ -750,7 +750,25 @@ def pool_up3_up2_part2_backward(
         0,
         grad_input=grad_up2_conv_double_conv_5,
     )  # f32[8, 32, 64, 64]
-    del grad_up2_conv_double_conv_5, up2_conv_double_conv_5
+    return (
+        up2_conv_double_conv_4_batch_norm_mean,
+        up2_conv_double_conv_4_batch_norm_rstd,
+        grad_up2_conv_double_conv_4_batch_norm,
+        {"up3.up.1.weight": grad_up3_up_1_weight, "up3.up.1.bias": grad_up3_up_1_bias},
+    )
+
+
+def pool_up3_up2_part2_backward_2(
+    taken: list[Tensor], up2_conv_double_conv_0: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
+    """Backward of up2_part2 in pool_up3."""
+    (
+        grad_up2_conv_double_conv_4_batch_norm,
+        up2_conv_double_conv_3,
+        up2_conv_double_conv_4_batch_norm_mean,
+        up2_conv_double_conv_4_batch_norm_rstd,
+    ) = drain(taken)
+    # grad of up2.conv: return self.double_conv(x)
     (
         grad_up2_conv_double_conv_3,
         grad_up2_conv_double_conv_4_weight,
@@ -817,30 +835,13 @@ def pool_up3_up2_part2_backward(
             "up2.conv.double_conv.3.weight": grad_up2_conv_double_conv_3_weight,
             "up2.conv.double_conv.4.weight": grad_up2_conv_double_conv_4_weight,
             "up2.conv.double_conv.4.bias": grad_up2_conv_double_conv_4_bias,
-            "up3.up.1.weight": grad_up3_up_1_weight,
-            "up3.up.1.bias": grad_up3_up_1_bias,
         },
     )
 
 
-def pool_up3_up2_part1_backward(
-    taken: list[Tensor], down1_pool: Tensor, up1_conv_double_conv_3: Tensor, w: Tensors
-) -> tuple[
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensors,
-]:
+def pool_up3_up2_part1_backward_1(
+    taken: list[Tensor], down1_pool: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of up2_part1 in pool_up3."""
     (
         grad_up2_conv_double_conv_2,
@@ -904,6 +905,29 @@ def pool_up3_up2_part1_backward(
     down1_conv_double_conv_3 = F.conv2d(
         down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    return (
+        grad_up2_conv_double_conv_0,
+        down1_conv_double_conv_0,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
+        down1_conv_double_conv_2,
+        down1_conv_double_conv_3,
+        {
+            "up2.conv.double_conv.1.weight": grad_up2_conv_double_conv_1_weight,
+            "up2.conv.double_conv.1.bias": grad_up2_conv_double_conv_1_bias,
+        },
+    )
+
+
+def pool_up3_up2_part1_backward_2(
+    taken: list[Tensor],
+    down1_conv_double_conv_3: Tensor,
+    up1_conv_double_conv_3: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
+    """Backward of up2_part1 in pool_up3."""
+    grad_up2_conv_double_conv_0 = taken.pop()
+    # recompute down1.conv: return self.double_conv(x)
     (
         down1_conv_double_conv_4_batch_norm,
         down1_conv_double_conv_4_batch_norm_mean,
@@ -980,11 +1004,6 @@ def pool_up3_up2_part1_backward(
         )
     )  # f32[8, 64, 32, 32], f32[64, 32, 2, 2], f32[32]
     return (
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-        down1_conv_double_conv_2,
-        down1_conv_double_conv_3,
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
         down1_conv_double_conv_5,
@@ -997,8 +1016,6 @@ def pool_up3_up2_part1_backward(
             "up2.up.weight": grad_up2_up_weight,
             "up2.up.bias": grad_up2_up_bias,
             "up2.conv.double_conv.0.weight": grad_up2_conv_double_conv_0_weight,
-            "up2.conv.double_conv.1.weight": grad_up2_conv_double_conv_1_weight,
-            "up2.conv.double_conv.1.bias": grad_up2_conv_double_conv_1_bias,
         },
     )
 
@@ -1207,20 +1224,19 @@ def pool_up3_up1_part1_backward(
     )
 
 
-def pool_up3_down3_backward(
+def pool_up3_down3_backward_1(
     kept: list[Tensor],
     taken: list[Tensor],
-    down2_conv_double_conv_5: Tensor,
+    down3_conv_double_conv_0: Tensor,
     w: Tensors,
-) -> tuple[Tensor, Tensors]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of down3 in pool_up3."""
     (
-        down3_conv_double_conv_0,
         down3_conv_double_conv_3,
         down3_conv_double_conv_4_batch_norm_mean,
         down3_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
-    grad_down3_conv_double_conv_5, down3_conv_double_conv_5, grad_up1 = drain(taken)
+    grad_down3_conv_double_conv_5, down3_conv_double_conv_5 = drain(taken)
     # grad of down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_5,
@@ -1269,7 +1285,30 @@ def pool_up3_down3_backward(
     down3_conv_double_conv_2 = (
         down3_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_1_batch_norm
+    return (
+        grad_down3_conv_double_conv_3,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
+        down3_conv_double_conv_2,
+        {
+            "down3.conv.double_conv.4.weight": grad_down3_conv_double_conv_4_weight,
+            "down3.conv.double_conv.4.bias": grad_down3_conv_double_conv_4_bias,
+        },
+    )
+
+
+def pool_up3_down3_backward_2(
+    taken: list[Tensor], down2_conv_double_conv_5: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of down3 in pool_up3."""
+    (
+        grad_down3_conv_double_conv_3,
+        down3_conv_double_conv_2,
+        down3_conv_double_conv_0,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
+        grad_up1,
+    ) = drain(taken)
     # grad of down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
@@ -1358,26 +1397,19 @@ def pool_up3_down3_backward(
         "down3.conv.double_conv.1.weight": grad_down3_conv_double_conv_1_weight,
         "down3.conv.double_conv.1.bias": grad_down3_conv_double_conv_1_bias,
         "down3.conv.double_conv.3.weight": grad_down3_conv_double_conv_3_weight,
-        "down3.conv.double_conv.4.weight": grad_down3_conv_double_conv_4_weight,
-        "down3.conv.double_conv.4.bias": grad_down3_conv_double_conv_4_bias,
     }
 
 
-def pool_up3_down2_backward(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    down1_conv_double_conv_5: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensors]:
+def pool_up3_down2_backward_1(
+    taken: list[Tensor], down2_conv_double_conv_0: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of down2 in pool_up3."""
-    down2_pool, down2_pool_indices, down2_conv_double_conv_0 = drain(kept)
     (
         grad_down2_conv_double_conv_5,
         down2_conv_double_conv_5,
         down2_conv_double_conv_3,
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
-        grad_up2,
     ) = drain(taken)
     # grad of down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
@@ -1427,7 +1459,34 @@ def pool_up3_down2_backward(
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_1_batch_norm
+    return (
+        grad_down2_conv_double_conv_3,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+        down2_conv_double_conv_2,
+        {
+            "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
+            "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
+        },
+    )
+
+
+def pool_up3_down2_backward_2(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    down1_conv_double_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of down2 in pool_up3."""
+    down2_pool, down2_pool_indices = drain(kept)
+    (
+        grad_down2_conv_double_conv_3,
+        down2_conv_double_conv_2,
+        down2_conv_double_conv_0,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+        grad_up2,
+    ) = drain(taken)
     # grad of down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
@@ -1511,28 +1570,19 @@ def pool_up3_down2_backward(
         "down2.conv.double_conv.1.weight": grad_down2_conv_double_conv_1_weight,
         "down2.conv.double_conv.1.bias": grad_down2_conv_double_conv_1_bias,
         "down2.conv.double_conv.3.weight": grad_down2_conv_double_conv_3_weight,
-        "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
-        "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
     }
 
 
-def pool_up3_down1_backward(
-    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+def pool_up3_down1_backward_1(
+    taken: list[Tensor], down1_conv_double_conv_2: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of down1 in pool_up3."""
-    down1_pool_indices = kept.pop()
     (
         grad_down1_conv_double_conv_5,
         down1_conv_double_conv_5,
         down1_conv_double_conv_3,
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
-        down1_conv_double_conv_2,
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-        down1_pool,
-        grad_out,
     ) = drain(taken)
     # grad of down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
@@ -1579,7 +1629,28 @@ def pool_up3_down1_backward(
             [True, True, False],
         )
     )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
-    del grad_down1_conv_double_conv_3, _
+    return grad_down1_conv_double_conv_2, {
+        "down1.conv.double_conv.3.weight": grad_down1_conv_double_conv_3_weight,
+        "down1.conv.double_conv.4.weight": grad_down1_conv_double_conv_4_weight,
+        "down1.conv.double_conv.4.bias": grad_down1_conv_double_conv_4_bias,
+    }
+
+
+def pool_up3_down1_backward_2(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of down1 in pool_up3."""
+    down1_pool_indices = kept.pop()
+    (
+        grad_down1_conv_double_conv_2,
+        down1_conv_double_conv_2,
+        down1_conv_double_conv_0,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
+        down1_pool,
+        grad_out,
+    ) = drain(taken)
+    # grad of down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_2,
         down1_conv_double_conv_2,
@@ -1638,9 +1709,6 @@ def pool_up3_down1_backward(
         "down1.conv.double_conv.0.weight": grad_down1_conv_double_conv_0_weight,
         "down1.conv.double_conv.1.weight": grad_down1_conv_double_conv_1_weight,
         "down1.conv.double_conv.1.bias": grad_down1_conv_double_conv_1_bias,
-        "down1.conv.double_conv.3.weight": grad_down1_conv_double_conv_3_weight,
-        "down1.conv.double_conv.4.weight": grad_down1_conv_double_conv_4_weight,
-        "down1.conv.double_conv.4.bias": grad_down1_conv_double_conv_4_bias,
     }
 
 
@@ -1922,13 +1990,16 @@ class PoolUp3Step(RematStep):
             pool_up3_down1_forward(live["x", i], w, buffers)
         )
         (
+            live["down2_conv_double_conv_0", i],
             live["down2_conv_double_conv_3", i],
             live["down2_conv_double_conv_5", i],
             ctx.kept_down2,
         ) = pool_up3_down2_forward(live["down1_conv_double_conv_5", i], w, buffers)
-        live["down3_conv_double_conv_5", i], ctx.kept_down3 = pool_up3_down3_forward(
-            live["down2_conv_double_conv_5", i], w, buffers
-        )
+        (
+            live["down3_conv_double_conv_0", i],
+            live["down3_conv_double_conv_5", i],
+            ctx.kept_down3,
+        ) = pool_up3_down3_forward(live["down2_conv_double_conv_5", i], w, buffers)
         (
             live["up1_conv_double_conv_0", i],
             live["up1_conv_double_conv_1_batch_norm", i],
@@ -1953,7 +2024,7 @@ class PoolUp3Step(RematStep):
                 buffers,
             )
         )
-        live["up3_up_0", i], live["x", i + 1], ctx.kept_up2_part2 = (
+        live["up2_conv_double_conv_3", i], live["up3_up_0", i], live["x", i + 1] = (
             pool_up3_up2_part2_forward(
                 [live.take("up2_conv_double_conv_2", i)], live["x", i], w, buffers
             )
@@ -1963,35 +2034,50 @@ class PoolUp3Step(RematStep):
     @staticmethod
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = PoolUp3Step.resume(ctx)
+        arguments = ctx, w, live, i
+        grads = PoolUp3Step.backward_part1(*arguments)
+        grads |= PoolUp3Step.backward_part2(*arguments)
+        grads |= PoolUp3Step.backward_part3(*arguments)
+        return PoolUp3Step.hand(ctx, token, grads)
+
+    @staticmethod
+    def backward_part1(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+        (
+            live["up2_conv_double_conv_4_batch_norm_mean", i],
+            live["up2_conv_double_conv_4_batch_norm_rstd", i],
+            live["grad_up2_conv_double_conv_4_batch_norm", i],
+            up2_part2_piece1_grads,
+        ) = pool_up3_up2_part2_backward_1(
+            [live.take("up3_up_0", i)],
+            live["grad_x", i + 1],
+            live["up2_conv_double_conv_3", i],
+            w,
+        )
         (
             live["up2_conv_double_conv_1_batch_norm_mean", i],
             live["up2_conv_double_conv_1_batch_norm_rstd", i],
             live["up2_conv_double_conv_2", i],
             live["grad_up2_conv_double_conv_2", i],
-            up2_part2_grads,
-        ) = pool_up3_up2_part2_backward(
-            ctx.kept_up2_part2,
-            [live.take("up3_up_0", i)],
-            live["grad_x", i + 1],
+            up2_part2_piece2_grads,
+        ) = pool_up3_up2_part2_backward_2(
+            [
+                live.take("grad_up2_conv_double_conv_4_batch_norm", i),
+                live.take("up2_conv_double_conv_3", i),
+                live.take("up2_conv_double_conv_4_batch_norm_mean", i),
+                live.take("up2_conv_double_conv_4_batch_norm_rstd", i),
+            ],
             live["up2_conv_double_conv_0", i],
             w,
         )
         (
+            live["grad_up2_conv_double_conv_0", i],
             live["down1_conv_double_conv_0", i],
             live["down1_conv_double_conv_1_batch_norm_mean", i],
             live["down1_conv_double_conv_1_batch_norm_rstd", i],
             live["down1_conv_double_conv_2", i],
             live["down1_conv_double_conv_3", i],
-            live["down1_conv_double_conv_4_batch_norm_mean", i],
-            live["down1_conv_double_conv_4_batch_norm_rstd", i],
-            live["down1_conv_double_conv_5", i],
-            live["up1_conv_double_conv_4_batch_norm_mean", i],
-            live["up1_conv_double_conv_4_batch_norm_rstd", i],
-            live["up1_conv_double_conv_5", i],
-            live["grad_up2", i],
-            live["grad_up1_conv_double_conv_5", i],
-            up2_part1_grads,
-        ) = pool_up3_up2_part1_backward(
+            up2_part1_piece1_grads,
+        ) = pool_up3_up2_part1_backward_1(
             [
                 live.take("grad_up2_conv_double_conv_2", i),
                 live.take("up2_conv_double_conv_2", i),
@@ -2000,6 +2086,21 @@ class PoolUp3Step(RematStep):
                 live.take("up2_conv_double_conv_1_batch_norm_rstd", i),
             ],
             live["down1_pool", i],
+            w,
+        )
+        (
+            live["down1_conv_double_conv_4_batch_norm_mean", i],
+            live["down1_conv_double_conv_4_batch_norm_rstd", i],
+            live["down1_conv_double_conv_5", i],
+            live["up1_conv_double_conv_4_batch_norm_mean", i],
+            live["up1_conv_double_conv_4_batch_norm_rstd", i],
+            live["up1_conv_double_conv_5", i],
+            live["grad_up2", i],
+            live["grad_up1_conv_double_conv_5", i],
+            up2_part1_piece2_grads,
+        ) = pool_up3_up2_part1_backward_2(
+            [live.take("grad_up2_conv_double_conv_0", i)],
+            live["down1_conv_double_conv_3", i],
             live["up1_conv_double_conv_3", i],
             w,
         )
@@ -2019,6 +2120,16 @@ class PoolUp3Step(RematStep):
             live["up1_conv_double_conv_0", i],
             w,
         )
+        return {
+            **up2_part2_piece1_grads,
+            **up2_part2_piece2_grads,
+            **up2_part1_piece1_grads,
+            **up2_part1_piece2_grads,
+            **up1_part2_grads,
+        }
+
+    @staticmethod
+    def backward_part2(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         (
             live["down2_conv_double_conv_4_batch_norm_mean", i],
             live["down2_conv_double_conv_4_batch_norm_rstd", i],
@@ -2037,37 +2148,94 @@ class PoolUp3Step(RematStep):
             live["down3_conv_double_conv_5", i],
             w,
         )
-        live["grad_down2_conv_double_conv_5", i], down3_grads = pool_up3_down3_backward(
+        (
+            live["grad_down3_conv_double_conv_3", i],
+            live["down3_conv_double_conv_1_batch_norm_mean", i],
+            live["down3_conv_double_conv_1_batch_norm_rstd", i],
+            live["down3_conv_double_conv_2", i],
+            down3_piece1_grads,
+        ) = pool_up3_down3_backward_1(
             ctx.kept_down3,
             [
                 live.take("grad_down3_conv_double_conv_5", i),
                 live.take("down3_conv_double_conv_5", i),
-                live.take("grad_up1", i),
             ],
-            live["down2_conv_double_conv_5", i],
+            live["down3_conv_double_conv_0", i],
             w,
         )
-        live["grad_down1_conv_double_conv_5", i], down2_grads = pool_up3_down2_backward(
-            ctx.kept_down2,
+        live["grad_down2_conv_double_conv_5", i], down3_piece2_grads = (
+            pool_up3_down3_backward_2(
+                [
+                    live.take("grad_down3_conv_double_conv_3", i),
+                    live.take("down3_conv_double_conv_2", i),
+                    live.take("down3_conv_double_conv_0", i),
+                    live.take("down3_conv_double_conv_1_batch_norm_mean", i),
+                    live.take("down3_conv_double_conv_1_batch_norm_rstd", i),
+                    live.take("grad_up1", i),
+                ],
+                live["down2_conv_double_conv_5", i],
+                w,
+            )
+        )
+        (
+            live["grad_down2_conv_double_conv_3", i],
+            live["down2_conv_double_conv_1_batch_norm_mean", i],
+            live["down2_conv_double_conv_1_batch_norm_rstd", i],
+            live["down2_conv_double_conv_2", i],
+            down2_piece1_grads,
+        ) = pool_up3_down2_backward_1(
             [
                 live.take("grad_down2_conv_double_conv_5", i),
                 live.take("down2_conv_double_conv_5", i),
                 live.take("down2_conv_double_conv_3", i),
                 live.take("down2_conv_double_conv_4_batch_norm_mean", i),
                 live.take("down2_conv_double_conv_4_batch_norm_rstd", i),
-                live.take("grad_up2", i),
             ],
-            live["down1_conv_double_conv_5", i],
+            live["down2_conv_double_conv_0", i],
             w,
         )
-        live["grad_x", i], down1_grads = pool_up3_down1_backward(
+        live["grad_down1_conv_double_conv_5", i], down2_piece2_grads = (
+            pool_up3_down2_backward_2(
+                ctx.kept_down2,
+                [
+                    live.take("grad_down2_conv_double_conv_3", i),
+                    live.take("down2_conv_double_conv_2", i),
+                    live.take("down2_conv_double_conv_0", i),
+                    live.take("down2_conv_double_conv_1_batch_norm_mean", i),
+                    live.take("down2_conv_double_conv_1_batch_norm_rstd", i),
+                    live.take("grad_up2", i),
+                ],
+                live["down1_conv_double_conv_5", i],
+                w,
+            )
+        )
+        return {
+            **up1_part1_grads,
+            **down3_piece1_grads,
+            **down3_piece2_grads,
+            **down2_piece1_grads,
+            **down2_piece2_grads,
+        }
+
+    @staticmethod
+    def backward_part3(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+        live["grad_down1_conv_double_conv_2", i], down1_piece1_grads = (
+            pool_up3_down1_backward_1(
+                [
+                    live.take("grad_down1_conv_double_conv_5", i),
+                    live.take("down1_conv_double_conv_5", i),
+                    live.take("down1_conv_double_conv_3", i),
+                    live.take("down1_conv_double_conv_4_batch_norm_mean", i),
+                    live.take("down1_conv_double_conv_4_batch_norm_rstd", i),
+                ],
+                live["down1_conv_double_conv_2", i],
+                w,
+            )
+        )
+        live["grad_x", i], down1_piece2_grads = pool_up3_down1_backward_2(
             ctx.kept_down1,
             [
-                live.take("grad_down1_conv_double_conv_5", i),
-                live.take("down1_conv_double_conv_5", i),
-                live.take("down1_conv_double_conv_3", i),
-                live.take("down1_conv_double_conv_4_batch_norm_mean", i),
-                live.take("down1_conv_double_conv_4_batch_norm_rstd", i),
+                live.take("grad_down1_conv_double_conv_2", i),
                 live.take("down1_conv_double_conv_2", i),
                 live.take("down1_conv_double_conv_0", i),
                 live.take("down1_conv_double_conv_1_batch_norm_mean", i),
@@ -2078,19 +2246,7 @@ class PoolUp3Step(RematStep):
             live["x", i],
             w,
         )
-        return PoolUp3Step.hand(
-            ctx,
-            token,
-            {
-                **up2_part2_grads,
-                **up2_part1_grads,
-                **up1_part2_grads,
-                **up1_part1_grads,
-                **down3_grads,
-                **down2_grads,
-                **down1_grads,
-            },
-        )
+        return {**down1_piece1_grads, **down1_piece2_grads}
 
 
 class DoubleConvDoubleConvStep_2(RematStep):

@@ -5,11 +5,6 @@
 # source    model.py  sha256:c9ae322858ab6da0
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
-# budget    160.7 MiB  (168532273 bytes)
-# peak      160.0 MiB  (167810196 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
-#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
-# overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v1-b56182faee8e-918dc0ae44f6
 #
 # block                 count  forward keeps  peak there  backward runs again
 # inc.double_conv       1      8.0 MiB        46.3 MiB    layer_3, layer_0
@@ -20,6 +15,12 @@
 #                                                         down2_conv_double_conv_2
 # up3.conv.double_conv  1      24.0 MiB       160.0 MiB   2 of 50 ops of down1.pool..up3
 # outc                  1      2.0 MiB        153.9 MiB   -
+#
+# budget    160.7 MiB  (168532273 bytes)
+# peak      160.0 MiB  (167810196 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
+#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
+# overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
+# seal      v1-b56182faee8e-b60d329a50a3
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -404,7 +405,7 @@ def double_conv_double_conv_backward(
 
 def pool_up3_down1_forward(
     x: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, list[Tensor]]:
     """Forward of down1 in pool_up3."""
     # down1: return self.conv(self.pool(x))
     down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
@@ -454,22 +455,25 @@ def pool_up3_down1_forward(
     down1_conv_double_conv_5 = (
         down1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
-    return down1_conv_double_conv_5, [
-        down1_pool,
-        down1_pool_indices,
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
+    return (
         down1_conv_double_conv_2,
         down1_conv_double_conv_3,
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
-    ]
+        down1_conv_double_conv_5,
+        [
+            down1_pool,
+            down1_pool_indices,
+            down1_conv_double_conv_0,
+            down1_conv_double_conv_1_batch_norm_mean,
+            down1_conv_double_conv_1_batch_norm_rstd,
+        ],
+    )
 
 
 def pool_up3_down2_forward(
     down1_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, list[Tensor]]:
     """Forward of down2 in pool_up3."""
     # down2: return self.conv(self.pool(x))
     down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
@@ -514,19 +518,22 @@ def pool_up3_down2_forward(
     down2_conv_double_conv_5 = (
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
-    return down2_conv_double_conv_5, [
+    return (
         down2_pool,
         down2_pool_indices,
         down2_conv_double_conv_0,
-        down2_conv_double_conv_3,
-        down2_conv_double_conv_4_batch_norm_mean,
-        down2_conv_double_conv_4_batch_norm_rstd,
-    ]
+        down2_conv_double_conv_5,
+        [
+            down2_conv_double_conv_3,
+            down2_conv_double_conv_4_batch_norm_mean,
+            down2_conv_double_conv_4_batch_norm_rstd,
+        ],
+    )
 
 
 def pool_up3_down3_forward(
     down2_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, list[Tensor]]:
     """Forward of down3 in pool_up3."""
     # down3: return self.conv(self.pool(x))
     down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
@@ -571,14 +578,17 @@ def pool_up3_down3_forward(
     down3_conv_double_conv_5 = (
         down3_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
-    return down3_conv_double_conv_5, [
+    return (
         down3_pool,
         down3_pool_indices,
         down3_conv_double_conv_0,
-        down3_conv_double_conv_3,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-    ]
+        down3_conv_double_conv_5,
+        [
+            down3_conv_double_conv_3,
+            down3_conv_double_conv_4_batch_norm_mean,
+            down3_conv_double_conv_4_batch_norm_rstd,
+        ],
+    )
 
 
 def pool_up3_up1_part1_forward(
@@ -1105,22 +1115,19 @@ def pool_up3_up1_part1_backward(
     )
 
 
-def pool_up3_down3_backward(
+def pool_up3_down3_backward_1(
     kept: list[Tensor],
     taken: list[Tensor],
-    down2_conv_double_conv_5: Tensor,
+    down3_conv_double_conv_0: Tensor,
     w: Tensors,
-) -> tuple[Tensor, Tensors]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of down3 in pool_up3."""
     (
-        down3_pool,
-        down3_pool_indices,
-        down3_conv_double_conv_0,
         down3_conv_double_conv_3,
         down3_conv_double_conv_4_batch_norm_mean,
         down3_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
-    grad_down3_conv_double_conv_5, down3_conv_double_conv_5, grad_up1 = drain(taken)
+    grad_down3_conv_double_conv_5, down3_conv_double_conv_5 = drain(taken)
     # grad of down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_5,
@@ -1169,7 +1176,32 @@ def pool_up3_down3_backward(
     down3_conv_double_conv_2 = (
         down3_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_1_batch_norm
+    return (
+        grad_down3_conv_double_conv_3,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
+        down3_conv_double_conv_2,
+        {
+            "down3.conv.double_conv.4.weight": grad_down3_conv_double_conv_4_weight,
+            "down3.conv.double_conv.4.bias": grad_down3_conv_double_conv_4_bias,
+        },
+    )
+
+
+def pool_up3_down3_backward_2(
+    taken: list[Tensor], down2_conv_double_conv_5: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of down3 in pool_up3."""
+    (
+        grad_down3_conv_double_conv_3,
+        down3_conv_double_conv_2,
+        down3_conv_double_conv_0,
+        down3_conv_double_conv_1_batch_norm_mean,
+        down3_conv_double_conv_1_batch_norm_rstd,
+        down3_pool,
+        down3_pool_indices,
+        grad_up1,
+    ) = drain(taken)
     # grad of down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
@@ -1253,27 +1285,22 @@ def pool_up3_down3_backward(
         "down3.conv.double_conv.1.weight": grad_down3_conv_double_conv_1_weight,
         "down3.conv.double_conv.1.bias": grad_down3_conv_double_conv_1_bias,
         "down3.conv.double_conv.3.weight": grad_down3_conv_double_conv_3_weight,
-        "down3.conv.double_conv.4.weight": grad_down3_conv_double_conv_4_weight,
-        "down3.conv.double_conv.4.bias": grad_down3_conv_double_conv_4_bias,
     }
 
 
-def pool_up3_down2_backward(
+def pool_up3_down2_backward_1(
     kept: list[Tensor],
     taken: list[Tensor],
-    down1_conv_double_conv_5: Tensor,
+    down2_conv_double_conv_0: Tensor,
     w: Tensors,
-) -> tuple[Tensor, Tensors]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of down2 in pool_up3."""
     (
-        down2_pool,
-        down2_pool_indices,
-        down2_conv_double_conv_0,
         down2_conv_double_conv_3,
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
-    grad_down2_conv_double_conv_5, down2_conv_double_conv_5, grad_up2 = drain(taken)
+    grad_down2_conv_double_conv_5, down2_conv_double_conv_5 = drain(taken)
     # grad of down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_5,
@@ -1322,7 +1349,32 @@ def pool_up3_down2_backward(
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_1_batch_norm
+    return (
+        grad_down2_conv_double_conv_3,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+        down2_conv_double_conv_2,
+        {
+            "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
+            "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
+        },
+    )
+
+
+def pool_up3_down2_backward_2(
+    taken: list[Tensor], down1_conv_double_conv_5: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of down2 in pool_up3."""
+    (
+        grad_down2_conv_double_conv_3,
+        down2_conv_double_conv_2,
+        down2_conv_double_conv_0,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+        down2_pool,
+        down2_pool_indices,
+        grad_up2,
+    ) = drain(taken)
     # grad of down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
@@ -1406,27 +1458,20 @@ def pool_up3_down2_backward(
         "down2.conv.double_conv.1.weight": grad_down2_conv_double_conv_1_weight,
         "down2.conv.double_conv.1.bias": grad_down2_conv_double_conv_1_bias,
         "down2.conv.double_conv.3.weight": grad_down2_conv_double_conv_3_weight,
-        "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
-        "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
     }
 
 
-def pool_up3_down1_backward(
-    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+def pool_up3_down1_backward_1(
+    taken: list[Tensor], down1_conv_double_conv_2: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of down1 in pool_up3."""
     (
-        down1_pool,
-        down1_pool_indices,
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-        down1_conv_double_conv_2,
+        grad_down1_conv_double_conv_5,
+        down1_conv_double_conv_5,
         down1_conv_double_conv_3,
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
-    ) = drain(kept)
-    grad_down1_conv_double_conv_5, down1_conv_double_conv_5, grad_out = drain(taken)
+    ) = drain(taken)
     # grad of down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_5,
@@ -1472,7 +1517,26 @@ def pool_up3_down1_backward(
             [True, True, False],
         )
     )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
-    del grad_down1_conv_double_conv_3, _
+    return grad_down1_conv_double_conv_2, {
+        "down1.conv.double_conv.3.weight": grad_down1_conv_double_conv_3_weight,
+        "down1.conv.double_conv.4.weight": grad_down1_conv_double_conv_4_weight,
+        "down1.conv.double_conv.4.bias": grad_down1_conv_double_conv_4_bias,
+    }
+
+
+def pool_up3_down1_backward_2(
+    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of down1 in pool_up3."""
+    (
+        down1_pool,
+        down1_pool_indices,
+        down1_conv_double_conv_0,
+        down1_conv_double_conv_1_batch_norm_mean,
+        down1_conv_double_conv_1_batch_norm_rstd,
+    ) = drain(kept)
+    grad_down1_conv_double_conv_2, down1_conv_double_conv_2, grad_out = drain(taken)
+    # grad of down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_2,
         down1_conv_double_conv_2,
@@ -1531,9 +1595,6 @@ def pool_up3_down1_backward(
         "down1.conv.double_conv.0.weight": grad_down1_conv_double_conv_0_weight,
         "down1.conv.double_conv.1.weight": grad_down1_conv_double_conv_1_weight,
         "down1.conv.double_conv.1.bias": grad_down1_conv_double_conv_1_bias,
-        "down1.conv.double_conv.3.weight": grad_down1_conv_double_conv_3_weight,
-        "down1.conv.double_conv.4.weight": grad_down1_conv_double_conv_4_weight,
-        "down1.conv.double_conv.4.bias": grad_down1_conv_double_conv_4_bias,
     }
 
 
@@ -1819,15 +1880,28 @@ class PoolUp3Step(RematStep):
     def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = PoolUp3Step.begin(ctx, token, live, i, *rest)
         live["w", i] = w
-        live["down1_conv_double_conv_5", i], ctx.kept_down1 = pool_up3_down1_forward(
-            live["x", i], w, buffers
-        )
-        live["down2_conv_double_conv_5", i], ctx.kept_down2 = pool_up3_down2_forward(
-            live["down1_conv_double_conv_5", i], w, buffers
-        )
-        live["down3_conv_double_conv_5", i], ctx.kept_down3 = pool_up3_down3_forward(
-            live["down2_conv_double_conv_5", i], w, buffers
-        )
+        (
+            live["down1_conv_double_conv_2", i],
+            live["down1_conv_double_conv_3", i],
+            live["down1_conv_double_conv_4_batch_norm_mean", i],
+            live["down1_conv_double_conv_4_batch_norm_rstd", i],
+            live["down1_conv_double_conv_5", i],
+            ctx.kept_down1,
+        ) = pool_up3_down1_forward(live["x", i], w, buffers)
+        (
+            live["down2_pool", i],
+            live["down2_pool_indices", i],
+            live["down2_conv_double_conv_0", i],
+            live["down2_conv_double_conv_5", i],
+            ctx.kept_down2,
+        ) = pool_up3_down2_forward(live["down1_conv_double_conv_5", i], w, buffers)
+        (
+            live["down3_pool", i],
+            live["down3_pool_indices", i],
+            live["down3_conv_double_conv_0", i],
+            live["down3_conv_double_conv_5", i],
+            ctx.kept_down3,
+        ) = pool_up3_down3_forward(live["down2_conv_double_conv_5", i], w, buffers)
         live["up1_conv_double_conv_1_batch_norm", i], ctx.kept_up1_part1 = (
             pool_up3_up1_part1_forward(
                 live["down3_conv_double_conv_5", i],
@@ -1859,6 +1933,13 @@ class PoolUp3Step(RematStep):
     @staticmethod
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = PoolUp3Step.resume(ctx)
+        arguments = ctx, w, live, i
+        grads = PoolUp3Step.backward_part1(*arguments)
+        grads |= PoolUp3Step.backward_part2(*arguments)
+        return PoolUp3Step.hand(ctx, token, grads)
+
+    @staticmethod
+    def backward_part1(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         live["grad_up2_conv_double_conv_2", i], up2_part2_grads = (
             pool_up3_up2_part2_backward(
                 ctx.kept_up2_part2,
@@ -1901,49 +1982,108 @@ class PoolUp3Step(RematStep):
             live["down2_conv_double_conv_5", i],
             w,
         )
-        live["grad_down2_conv_double_conv_5", i], down3_grads = pool_up3_down3_backward(
+        (
+            live["grad_down3_conv_double_conv_3", i],
+            live["down3_conv_double_conv_1_batch_norm_mean", i],
+            live["down3_conv_double_conv_1_batch_norm_rstd", i],
+            live["down3_conv_double_conv_2", i],
+            down3_piece1_grads,
+        ) = pool_up3_down3_backward_1(
             ctx.kept_down3,
             [
                 live.take("grad_down3_conv_double_conv_5", i),
                 live.take("down3_conv_double_conv_5", i),
-                live.take("grad_up1", i),
             ],
-            live["down2_conv_double_conv_5", i],
+            live["down3_conv_double_conv_0", i],
             w,
         )
-        live["grad_down1_conv_double_conv_5", i], down2_grads = pool_up3_down2_backward(
+        live["grad_down2_conv_double_conv_5", i], down3_piece2_grads = (
+            pool_up3_down3_backward_2(
+                [
+                    live.take("grad_down3_conv_double_conv_3", i),
+                    live.take("down3_conv_double_conv_2", i),
+                    live.take("down3_conv_double_conv_0", i),
+                    live.take("down3_conv_double_conv_1_batch_norm_mean", i),
+                    live.take("down3_conv_double_conv_1_batch_norm_rstd", i),
+                    live.take("down3_pool", i),
+                    live.take("down3_pool_indices", i),
+                    live.take("grad_up1", i),
+                ],
+                live["down2_conv_double_conv_5", i],
+                w,
+            )
+        )
+        return {
+            **up2_part2_grads,
+            **up2_part1_grads,
+            **up1_part2_grads,
+            **up1_part1_grads,
+            **down3_piece1_grads,
+            **down3_piece2_grads,
+        }
+
+    @staticmethod
+    def backward_part2(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+        (
+            live["grad_down2_conv_double_conv_3", i],
+            live["down2_conv_double_conv_1_batch_norm_mean", i],
+            live["down2_conv_double_conv_1_batch_norm_rstd", i],
+            live["down2_conv_double_conv_2", i],
+            down2_piece1_grads,
+        ) = pool_up3_down2_backward_1(
             ctx.kept_down2,
             [
                 live.take("grad_down2_conv_double_conv_5", i),
                 live.take("down2_conv_double_conv_5", i),
-                live.take("grad_up2", i),
             ],
-            live["down1_conv_double_conv_5", i],
+            live["down2_conv_double_conv_0", i],
             w,
         )
-        live["grad_x", i], down1_grads = pool_up3_down1_backward(
+        live["grad_down1_conv_double_conv_5", i], down2_piece2_grads = (
+            pool_up3_down2_backward_2(
+                [
+                    live.take("grad_down2_conv_double_conv_3", i),
+                    live.take("down2_conv_double_conv_2", i),
+                    live.take("down2_conv_double_conv_0", i),
+                    live.take("down2_conv_double_conv_1_batch_norm_mean", i),
+                    live.take("down2_conv_double_conv_1_batch_norm_rstd", i),
+                    live.take("down2_pool", i),
+                    live.take("down2_pool_indices", i),
+                    live.take("grad_up2", i),
+                ],
+                live["down1_conv_double_conv_5", i],
+                w,
+            )
+        )
+        live["grad_down1_conv_double_conv_2", i], down1_piece1_grads = (
+            pool_up3_down1_backward_1(
+                [
+                    live.take("grad_down1_conv_double_conv_5", i),
+                    live.take("down1_conv_double_conv_5", i),
+                    live.take("down1_conv_double_conv_3", i),
+                    live.take("down1_conv_double_conv_4_batch_norm_mean", i),
+                    live.take("down1_conv_double_conv_4_batch_norm_rstd", i),
+                ],
+                live["down1_conv_double_conv_2", i],
+                w,
+            )
+        )
+        live["grad_x", i], down1_piece2_grads = pool_up3_down1_backward_2(
             ctx.kept_down1,
             [
-                live.take("grad_down1_conv_double_conv_5", i),
-                live.take("down1_conv_double_conv_5", i),
+                live.take("grad_down1_conv_double_conv_2", i),
+                live.take("down1_conv_double_conv_2", i),
                 live.take("grad_x", i + 1),
             ],
             live["x", i],
             w,
         )
-        return PoolUp3Step.hand(
-            ctx,
-            token,
-            {
-                **up2_part2_grads,
-                **up2_part1_grads,
-                **up1_part2_grads,
-                **up1_part1_grads,
-                **down3_grads,
-                **down2_grads,
-                **down1_grads,
-            },
-        )
+        return {
+            **down2_piece1_grads,
+            **down2_piece2_grads,
+            **down1_piece1_grads,
+            **down1_piece2_grads,
+        }
 
 
 class DoubleConvDoubleConvStep_2(RematStep):

@@ -5,12 +5,6 @@
 # source    model.py  sha256:d23872727ac5497b
 # inputs    img: float32[32, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
-# budget    61.6 MiB  (64577097 bytes)
-# peak      60.6 MiB  (63565776 bytes; model.py: 102.6 MiB), in backward of
-#           transformer.layers.3.1.net
-#           there it makes grad_layer_2 (grad of return self.net(x))
-# overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v1-01e20f920b19-0987ed4696a7
 #
 # block                                   count  forward keeps  peak there  backward runs again
 # to_patch_embedding..dropout             1      260.0 KiB      9.8 MiB     -
@@ -29,6 +23,13 @@
 #                                                                           layer_3
 # transformer.layers.3.1.net              1      9.4 MiB        60.6 MiB    layer_0
 # transformer.norm..mlp_head              1      1.0 MiB        54.6 MiB    -
+#
+# budget    61.6 MiB  (64577097 bytes)
+# peak      60.6 MiB  (63565776 bytes; model.py: 102.6 MiB), in backward of
+#           transformer.layers.3.1.net
+#           there it makes grad_layer_2 (grad of return self.net(x))
+# overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
+# seal      v1-01e20f920b19-cfdb0fd4edbf
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
