@@ -13,7 +13,7 @@ from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.units import show_bytes
 
 _WIDEST = 98  # columns
-_NARROWEST = 24  # columns of the last cell of the table
+_NARROWEST = 30  # columns of the last cell of the table
 
 
 class Written(Protocol):
@@ -52,7 +52,7 @@ def _columns(rows: list[tuple[str, str, str, str, str]]) -> list[str]:
     lines = []
     for row in rows:
         first, last = (
-            wrap(text, width, break_long_words=False, break_on_hyphens=False)
+            wrap(text, width, break_on_hyphens=False)
             for text, width in ((row[0], widths[0]), (row[4], room - sum(widths)))
         )
         for k in range(max(len(first), len(last))):

@@ -15,6 +15,7 @@ import hiremate_gen
 from hiremate_gen import pipeline
 from hiremate_gen.ir import Chain, Graph, Plan, Segment
 
+MODE = black.Mode(line_length=88, target_versions={black.TargetVersion.PY311})
 CHEAP = ("gelu", "layer_norm", "native_layer_norm", "relu", "tanh")
 MODEL = '''"""A net."""
 
@@ -133,7 +134,8 @@ def test_classes_in_another_order(tmp_path: Path, planned: None) -> None:
     alone = 'class Alone(nn.Module):\n    """Not used."""\n\n\n'
     moved = MODEL.replace(alone, "").replace("class Other", alone + "class Other")
     rows = changed(generated(tmp_path, MODEL), generated(tmp_path, moved))
-    assert all("class Alone" in r or "Not used." in r or "sha256" in r or r[1:] == "" for r in rows)
+    said = ("class Alone", "class Other", "Not used", "sha256", "# seal")
+    assert all(r[1:] == "" or any(words in r for words in said) for r in rows), rows
     assert len(rows) <= 12
 
 
@@ -149,8 +151,7 @@ def test_one_percent_more_budget(tmp_path: Path) -> None:
 
 def limits(text: str, source: str) -> int:
     """Lines beyond what is carried over; checks the others on the way."""
-    mode = black.Mode(line_length=88, target_versions={black.TargetVersion.PY311})
-    assert black.format_str(text, mode=mode) == text
+    assert black.format_str(text, mode=MODE) == text
     own = set(source.splitlines())
     assert max(len(line) for line in text.splitlines() if line not in own) <= 100
     functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
@@ -163,6 +164,7 @@ def test_a_deep_gpt_is_short(attention: str, lines: int, planned: None, tmp_path
     source = (ROOT / "golden" / "gpt" / "model.py").read_text("utf-8")
     sizes = f"n_layer=48, n_embd=32, n_head=2, block_size=32, vocab_size=64, attention='{attention}'"
     source = source.replace("GPTConfig())", f"GPTConfig({sizes}))").replace("(0, 512, (16, 129))", "(0, 64, (2, 33))")
+    source = black.format_str(source, mode=MODE)
     text = generated(tmp_path, source)
     assert limits(text, source) < lines
     assert "Runs again: " in text and "range(" in text
