@@ -22,8 +22,9 @@ def shown() -> tuple[str, str]:
     header = text.partition('\n\n"""')[0]
     command = "# hiremate-gen model.py --budget 60% -o model_remat.py"
     header = re.sub(r"^# hiremate-gen .*$", command, header, flags=re.M)
-    body = text[text.index("def block_backward(") :]
-    start = body.index("    # grad of return x + self.drop")
+    functions = re.split(r"\n\n\n(?=def )", text)
+    body = next(f for f in functions if f.startswith("def block_backward") and "# recompute h = self.norm" in f)
+    start = body.index("    # recompute")
     return header, body[start : body.index("    # grad of h = self.norm(x)")].rstrip("\n")
 
 
