@@ -23,7 +23,7 @@
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy()
 #           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-ff5f6fccfbfe-618eaadbea79
+# seal      v1-ff5f6fccfbfe-713aa8f0d331
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -986,13 +986,15 @@ class LnFLmHeadStep(RematStep):
         w, live, i = LnFLmHeadStep.resume(ctx)
         if grad_logits is not None:
             raise RuntimeError(
-                "a gradient arrived for output[0], which lm_head makes, but this file was generated for that of "
+                "a gradient arrived for output[0], which lm_head makes, "
+                "but this file was generated for that of "
                 "output[1] "
                 "alone: return the sum of several losses as one"
             )
         if grad_loss is None:
             raise RuntimeError(
-                "no gradient arrived for output[1] but this file was generated for it"
+                "no gradient arrived for output[1] "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = ln_f_lm_head_backward(
             ctx.kept, [live.take("x", i)], grad_loss, live["targets"], w

@@ -23,7 +23,7 @@
 #           labels.flatten()))
 #           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v1-d16e8768589d-5b56f171573a
+# seal      v1-d16e8768589d-3278db48abbf
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -1253,13 +1253,15 @@ class NormOutputStep(RematStep):
         w, live, i = NormOutputStep.resume(ctx)
         if grad_output is not None:
             raise RuntimeError(
-                "a gradient arrived for output['logits'], which output makes, but this file was generated for that of "
+                "a gradient arrived for output['logits'], which output makes, "
+                "but this file was generated for that of "
                 "output['loss'] "
                 "alone: return the sum of several losses as one"
             )
         if grad_loss is None:
             raise RuntimeError(
-                "no gradient arrived for output['loss'] but this file was generated for it"
+                "no gradient arrived for output['loss'] "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = norm_output_backward(
             ctx.kept, [live.take("x", i)], grad_loss, live["labels"], w

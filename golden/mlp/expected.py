@@ -17,7 +17,7 @@
 # peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
 #           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h)))
 # overhead  +5.0 % of the step; no schedule within this budget is below +5.0 %
-# seal      v1-a6d71eb6148f-dc94504a2ec4
+# seal      v1-a6d71eb6148f-e73eac6b61e0
 
 """A residual MLP classifier that returns its loss."""
 
@@ -563,7 +563,8 @@ class NormHeadStep(RematStep):
         w, live, i = NormHeadStep.resume(ctx)
         if grad_nll_loss is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for the output "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = norm_head_backward(
             ctx.kept, [live.take("x", i)], grad_nll_loss, live["target"], w

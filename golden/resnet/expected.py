@@ -21,7 +21,7 @@
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out))
 # overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-17177c3bd942-31267155c3d3
+# seal      v1-17177c3bd942-712e809da1a2
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -1749,7 +1749,8 @@ class AvgpoolFcStep(RematStep):
         w, live, i = AvgpoolFcStep.resume(ctx)
         if grad_fc is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for the output "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = avgpool_fc_backward(ctx.kept, grad_fc, w)
         return AvgpoolFcStep.hand(ctx, grad_fc.new_empty(0), grads)

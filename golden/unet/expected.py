@@ -36,7 +36,7 @@
 # peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v1-b4b4eb4ae525-302fc20fe7b7
+# seal      v1-b4b4eb4ae525-26f1ea0d8087
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -2314,7 +2314,8 @@ class OutcStep(RematStep):
         w, live, i = OutcStep.resume(ctx)
         if grad_nll_loss2d is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for the output "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = outc_backward(
             ctx.kept, grad_nll_loss2d, live["x", i], live["mask"], w

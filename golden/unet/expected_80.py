@@ -20,7 +20,7 @@
 # peak      160.0 MiB  (167810196 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v1-b56182faee8e-b60d329a50a3
+# seal      v1-b56182faee8e-ef058e7d42a7
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -2151,7 +2151,8 @@ class OutcStep(RematStep):
         w, live, i = OutcStep.resume(ctx)
         if grad_nll_loss2d is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for the output "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = outc_backward(
             ctx.kept, grad_nll_loss2d, live["x", i], live["mask"], w

@@ -6,30 +6,27 @@
 # inputs    img: float32[32, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                                   count  forward keeps  peak there  backward runs again
-# to_patch_embedding..dropout             1      260.0 KiB      9.8 MiB     -
-# transformer.layers.0.0                  1      3.8 MiB        20.4 MiB    dots_bmm, dots, attend,
-#                                                                           attn, out_bmm, out_copy,
-#                                                                           norm, 4 of 6 ops of
-#                                                                           to_patch_embedding..dropout
-# transformer.layers.0.1.net              1      5.3 MiB        35.2 MiB    layer_0, layer_2,
-#                                                                           layer_3
-# transformer.layers.1.0,                 3      3.8 MiB        50.7 MiB    dots_bmm, dots, attend,
-# transformer.layers.2.0,                                                   attn, out_bmm, out_copy,
-# transformer.layers.3.0                                                    norm
-# transformer.layers.1.1.net              1      5.3 MiB        45.6 MiB    layer_0, layer_2,
-#                                                                           layer_3
-# transformer.layers.2.1.net              1      5.3 MiB        56.1 MiB    layer_0, layer_2,
-#                                                                           layer_3
-# transformer.layers.3.1.net              1      9.4 MiB        60.6 MiB    layer_0
-# transformer.norm..mlp_head              1      1.0 MiB        54.6 MiB    -
+# block                             count  forward keeps  peak there  backward runs again
+# to_patch_embedding..dropout       1      260.0 KiB      9.8 MiB     -
+# transformer.layers.0.0            1      3.8 MiB        20.4 MiB    dots_bmm, dots, attend, attn,
+#                                                                     out_bmm, out_copy, norm, 4 of
+#                                                                     6 ops of
+#                                                                     to_patch_embedding..dropout
+# transformer.layers.0.1.net        1      5.3 MiB        35.2 MiB    layer_0, layer_2, layer_3
+# transformer.layers.1.0,           3      3.8 MiB        50.7 MiB    dots_bmm, dots, attend, attn,
+# transformer.layers.2.0,                                             out_bmm, out_copy, norm
+# transformer.layers.3.0
+# transformer.layers.1.1.net        1      5.3 MiB        45.6 MiB    layer_0, layer_2, layer_3
+# transformer.layers.2.1.net        1      5.3 MiB        56.1 MiB    layer_0, layer_2, layer_3
+# transformer.layers.3.1.net        1      9.4 MiB        60.6 MiB    layer_0
+# transformer.norm..mlp_head        1      1.0 MiB        54.6 MiB    -
 #
 # budget    61.6 MiB  (64577097 bytes)
 # peak      60.6 MiB  (63565776 bytes; model.py: 102.6 MiB), in backward of
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x))
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v1-01e20f920b19-cfdb0fd4edbf
+# seal      v1-01e20f920b19-bf42cb117e51
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
@@ -1110,7 +1107,8 @@ class NormMlpHeadStep(RematStep):
         w, live, i = NormMlpHeadStep.resume(ctx)
         if grad_mlp_head is None:
             raise RuntimeError(
-                "no gradient arrived for the output but this file was generated for it"
+                "no gradient arrived for the output "
+                "but this file was generated for it"
             )
         live["grad_x", i], grads = norm_mlp_head_backward(
             ctx.kept, [live.take("x", i)], grad_mlp_head, w
