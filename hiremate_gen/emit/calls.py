@@ -32,7 +32,8 @@ def call(
     if op.target in OPERATORS and not kwargs and len(args) == 2:
         return f"{atom(texts[0])} {OPERATORS[op.target]} {atom(texts[1])}"
     if op.target in METHODS:
-        spread = [*_spread(texts[1:]), *named]
+        rest = _spread(texts[1:]) if METHODS[op.target] in ("view", "permute", "expand") else texts[1:]
+        spread = [*rest, *named]
         return f"{atom(texts[0])}.{METHODS[op.target]}({', '.join(spread)})"
     return f"{function(op.target)}({', '.join([*texts, *named])})"
 

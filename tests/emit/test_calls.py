@@ -76,6 +76,10 @@ MORE: dict[str, tuple[tuple[object, ...], ...]] = {
         ("t", "k1", "None", "[1]", "[1]", "[1]", "False", "[0]", "1"),
     ),
     "aten.max_pool2d_with_indices.default": (("n", "[3, 3]", "[2, 2]", "[1, 1]"), ("n", "[3, 2]")),
+    "aten.mean.dim": (("t", "[0, 1]"), ("t", "[1]")),
+    "aten.sum.dim_IntList": (("t", "[0, 2]"), ("t", "[1]", "False")),
+    "aten.split_with_sizes.default": (("a", "[3, 5]"),),
+    "aten.permute.default": (("a", "[1, 0]"),),
     "aten.native_layer_norm.default": (("a", "[8]", "None", "None", "0.001"),),
     "aten.native_batch_norm.default": (("n", "None", "None", "None", "None", "True", "0.2", "0.001"),),
 }
