@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -353,3 +354,37 @@ def test_refusals(tmp_path: Path) -> None:
         carry(replace(found, planned=replace(found.planned, qualname="Gone")), forward=NEW, before="", header=HEADER)
     with pytest.raises(ValueError, match="not a comment"):
         carry(found, forward=NEW, before="", header="import os")
+
+
+def test_the_difference_is_the_new_code_alone(tmp_path: Path) -> None:
+    """No line of the user's goes or changes but the name of forward and the block that trains."""
+    text = f'''\
+"""Doc."""
+from __future__ import annotations
+import math; import torch   # both
+from .layers import (a,
+    b)   # odd
+
+X = {{'a':1,
+      "b" : 2}}
+@wrap( "net" )
+{NET}
+def f( x ):   # spaced
+  return  x
+
+
+if __name__ == "__main__":
+    train()
+'''
+    found = source(text, tmp_path)
+    result = carry(found, forward=NEW, before=BEFORE, header=HEADER, imports=("import hashlib",))
+    rows = list(difflib.unified_diff(text.splitlines(), result.splitlines(), lineterm="", n=0))[2:]
+    gone = [row[1:].strip() for row in rows if row.startswith("-")]
+    assert [row for row in gone if row] == [
+        "def forward(self, x, *, mask=None):  # trailing",
+        'if __name__ == "__main__":',
+        "train()",
+    ]
+    ours = {line.strip() for part in (NEW, BEFORE, HEADER, "import hashlib") for line in part.splitlines()}
+    came = {row[1:].strip() for row in rows if row.startswith("+")}
+    assert came - ours == {"def eager_forward(self, x, *, mask=None):  # trailing"}
