@@ -113,6 +113,30 @@ def test_same_bytes_everywhere(folder: Path) -> None:
     assert one.stderr.splitlines()[-1] == two.stderr.splitlines()[-1] and one.stdout == two.stdout == ""
 
 
+MANY = """
+import pathlib, sys, hiremate_gen
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.py")):
+    print(hiremate_gen.generate(str(path), "100%", verify=False).text)
+"""
+
+
+def test_no_kind_of_model_depends_on_the_hash_seed() -> None:
+    """Names that several values want went to whichever came first out of a set."""
+    kinds = str(ROOT / "tests" / "kinds")
+    path = os.pathsep.join([str(ROOT), *sys.path])
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", MANY, kinds],
+            env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        for seed in ("1", "2")
+    ]
+    one, two = (run.communicate()[0] for run in runs)
+    assert one.count(b"# Code generated") > 40 and one == two
+
+
 def test_check(folder: Path) -> None:
     good("model.py", "--budget", "70%", "-o", "-", "--save-plan", "plan.json")
     args = ("model.py", "--budget", "70%", "-o", "out.py", "--plan", "plan.json")

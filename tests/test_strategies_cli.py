@@ -37,7 +37,7 @@ def test_makes_a_file(strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     text, plan = Path("a.py").read_text("utf-8"), json.loads(Path("plan.json").read_text("utf-8"))
     assert plan["strategy"] == strategy
     usual = strategy == "hiremate"
-    assert (f" --strategy {strategy} " in text.splitlines()[2]) is not usual
+    assert (f" --strategy {strategy} " in _command(text)) is not usual
     assert (f"\n# strategy  {strategy}: {plan['status']}\n" in text) is (strategy not in ("hiremate", "none"))
     assert bool(re.search(r"backward +.*again", text)) and ("recompute" in text) is (strategy != "none")
     again = cli("--budget", budget, "--plan", "plan.json", "-o", "b.py", "--no-verify")
@@ -45,9 +45,15 @@ def test_makes_a_file(strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert _planned(Path("b.py").read_text("utf-8")) == _planned(text)
 
 
+def _command(text: str) -> str:
+    """The header's command on one line."""
+    return re.sub(r" \\\n# +", " ", text).splitlines()[2]
+
+
 def _planned(text: str) -> list[str]:
     """Without the command, and the seal over it."""
-    return [line for line in text.splitlines()[3:] if not line.startswith("# seal ")]
+    lines = re.sub(r" \\\n# +", " ", text).splitlines()
+    return [line for line in lines[3:] if not line.startswith("# seal ")]
 
 
 def test_too_small_names_what_the_strategy_needs() -> None:
@@ -60,8 +66,8 @@ def test_too_small_names_what_the_strategy_needs() -> None:
 
 def test_time_limit_is_in_the_command_where_it_decides() -> None:
     flags = ("--budget", "100%", "--time-limit", "7", "--no-verify", "-o", "-")
-    assert " --time-limit 7 " in cli(*flags, "--strategy", "checkmate").stdout.splitlines()[2]
-    assert " --time-limit" not in cli(*flags, "--strategy", "sqrt").stdout.splitlines()[2]
+    assert " --time-limit 7 " in _command(cli(*flags, "--strategy", "checkmate").stdout)
+    assert " --time-limit" not in _command(cli(*flags, "--strategy", "sqrt").stdout)
 
 
 def test_unknown_or_useless() -> None:

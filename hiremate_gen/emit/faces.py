@@ -25,7 +25,7 @@ def faces(graph: Graph, block: Block) -> dict[str, str]:
     for name in (*(g for _, g in graph.gradients), *(o.value for o in graph.outputs if o.value is not None)):
         tops.setdefault(graph.index[name].root, {})[_top(graph, name)] = None
     found: dict[str, str] = {}
-    for op in (graph.op[name] for name in mine):
+    for op in (graph.op[name] for name in (*block.forward, *block.backward)):
         for root in graph.writes[op.name]:
             if root not in barred and not op.tupled and f"{op.name}_mask" not in mine and _one(graph, tops.get(root)):
                 found.update(dict.fromkeys(tops[root], root))
