@@ -12,8 +12,6 @@ from hiremate_gen.emit.slots import Slots, left_to, relative
 from hiremate_gen.emit.split import Part, chop, cut
 from hiremate_gen.ir import Call, Graph, Schedule
 
-WHOLE = "whole"
-
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from hiremate_gen.solve.net import Net, profile
+from hiremate_gen.solve.rows import Rows
 
 LARGE = 2000  # forward ops beyond which only the loss is looked at
 
@@ -23,7 +23,7 @@ def lower_bound(net: Net, budget: int, moments: int = 12) -> float:
 def single(net: Net, budget: int, moments: int = 12) -> dict[int, float]:
     """What single moments prove, in seconds: the loss (its op is the last of forward), and some backward ops."""
     sums = gradients(net)
-    looked = [net.n_forward - 1, *_moments(net, moments)]
+    looked = [net.n_forward - 1, *dear_moments(net, moments)]
     return {k: _least(net, *room(net, budget, k, sums), k + 1) for k in looked}
 
 
@@ -55,7 +55,7 @@ def forward_root(net: Net, root: int) -> bool:
     return 0 <= net.producer[root] < net.n_forward and root not in net.held
 
 
-def _moments(net: Net, most: int) -> list[int]:
+def dear_moments(net: Net, most: int) -> list[int]:
     """Backward ops to look at: those where keeping everything costs most, one for each stretch of backward."""
     if net.n_forward > LARGE or net.n_ops == net.n_forward:
         return []
@@ -79,22 +79,18 @@ def _least(net: Net, space: int, present: tuple[int, ...], start: int) -> float:
         return 0.0
     place = {r: n + k for k, r in enumerate(roots)}
     read = {r for k in range(start, net.n_ops) for r in net.reads[k] if r in place}
-    rows = [((place[r], -1.0), (net.producer[r], -1.0)) for r in sorted(read)]
-    right = [-1.0] * len(rows)
-    entries = [(i, c, v) for i, row in enumerate(rows) for c, v in row]
+    rows = Rows()
+    for r in sorted(read):
+        rows.add([(place[r], -1.0), (net.producer[r], -1.0)], -1.0)
     for w in range(n):
-        if net.recomputable[w]:
-            for r in net.reads[w]:
-                if r in place:
-                    entries += [(len(right), w, 1.0), (len(right), place[r], -1.0), (len(right), net.producer[r], -1.0)]
-                    right.append(0.0)
-    entries += [(len(right), place[r], float(net.size[r]) / max(space, 1)) for r in roots]
-    right.append(1.0 if space > 0 else 0.0)
-    row, column, value = zip(*entries, strict=True)
-    matrix = sp.csr_matrix((value, (row, column)), shape=(len(right), n + len(roots)))
+        for r in net.reads[w] if net.recomputable[w] else ():
+            if r in place:
+                rows.add([(w, 1.0), (place[r], -1.0), (net.producer[r], -1.0)], 0.0)
+    rows.add([(place[r], float(net.size[r]) / max(space, 1)) for r in roots], 1.0 if space > 0 else 0.0)
+    matrix, right = rows.matrix(n + len(roots)), np.array(rows.right)
     upper = np.array([1.0 if ok else 0.0 for ok in net.recomputable[:n]] + [1.0] * len(roots))
     lower = np.array([0.0] * n + [1.0 if r in present else 0.0 for r in roots])
     scale = max(sum(net.time_s[:n]), 1e-30)
     cost = np.array([*(t / scale for t in net.time_s[:n]), *(0.0 for _ in roots)])
-    answer = linprog(cost, A_ub=matrix, b_ub=np.array(right), bounds=np.stack([lower, upper], axis=1), method="highs")
+    answer = linprog(cost, A_ub=matrix, b_ub=right, bounds=np.stack([lower, upper], axis=1), method="highs")
     return max(float(answer.fun) * scale * (1 - 1e-7), 0.0) if answer.status == 0 else 0.0

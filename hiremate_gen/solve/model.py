@@ -10,29 +10,9 @@ import scipy.sparse as sp
 
 from hiremate_gen.solve.bound import gradients
 from hiremate_gen.solve.net import Net
+from hiremate_gen.solve.rows import Rows
 
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(slots=True)
-class Rows:
-    """Sparse rows `A x <= b`, collected as triplets."""
-
-    row: list[int]
-    column: list[int]
-    value: list[float]
-    right: list[float]
-
-    def add(self, terms: list[tuple[int, float]], right: float) -> None:
-        at = len(self.right)
-        for column, value in terms:
-            self.row.append(at)
-            self.column.append(column)
-            self.value.append(value)
-        self.right.append(right)
-
-    def matrix(self, columns: int) -> sp.csr_matrix:
-        return sp.csr_matrix((self.value, (self.row, self.column)), shape=(len(self.right), columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +55,7 @@ def stages_of(net: Net) -> list[list[int]]:
 def build(net: Net, stages: list[list[int]] | None = None) -> Model:
     """The model of a net without its budget: build once, solve for many.  Unless given, the stages are `stages_of`."""
     stages = stages_of(net) if stages is None else stages
-    b = _Builder(net, stages, _last_use(net, stages), {}, {}, {}, {}, Rows([], [], [], []), Rows([], [], [], []))
+    b = _Builder(net, stages, _last_use(net, stages), {}, {}, {}, {}, Rows(), Rows())
     _name_columns(b)
     columns = _name_lives(b)
     _lifetimes(b)

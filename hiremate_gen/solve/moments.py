@@ -12,6 +12,7 @@ from hiremate_gen.solve.bound import forward_root, gradients, room, single
 from hiremate_gen.solve.exact import Effort
 from hiremate_gen.solve.hush import hush, silence
 from hiremate_gen.solve.net import Codes, Net, profile
+from hiremate_gen.solve.rows import Rows
 
 # Forward ops up to which so many moments are taken, and so many nodes searched for each set of them.
 SIZES = ((100, 6, 400), (200, 4, 40), (800, 3, 1))
@@ -59,36 +60,28 @@ def _problem(net: Net, budget: int, moments: list[int], sums: tuple[list[int], l
     roots = [r for r in range(len(net.size)) if forward_root(net, r)]
     place = {r: n + k for k, r in enumerate(roots)}
     width = n + len(roots)
-    entries: list[tuple[int, int, float]] = []
-    right: list[float] = []
-
-    def row(terms: list[tuple[int, float]], most: float) -> None:
-        entries.extend((len(right), column, value) for column, value in terms)
-        right.append(most)
-
+    rows = Rows()
     lower, upper = np.zeros(width * len(moments)), np.ones(width * len(moments))
     for m, moment in enumerate(moments):
         at, end = m * width, moments[m + 1] if m + 1 < len(moments) else net.n_ops - 1
         there = {r: [(at + place[r], -1.0), (at + net.producer[r], -1.0)] for r in roots}  # held, or made again
         for r in sorted({r for k in range(moment + 1, end + 1) for r in net.reads[k] if r in place}):
-            row(there[r], -1.0)
+            rows.add(there[r], -1.0)
         for v in range(n):
             upper[at + v] = float(net.recomputable[v])
             for r in net.reads[v] if net.recomputable[v] else ():
                 if r in place:
-                    row([(at + v, 1.0), *there[r]], 0.0)
+                    rows.add([(at + v, 1.0), *there[r]], 0.0)
         if end < net.n_ops - 1:
             for r in roots:
-                row([(at + width + place[r], 1.0), *there[r]], 0.0)
+                rows.add([(at + width + place[r], 1.0), *there[r]], 0.0)
         space, present = room(net, budget, moment, sums)
         for r in present:
             if r in place:
                 lower[at + place[r]] = 1.0
-        row([(at + place[r], 100.0 * net.size[r] / max(space, 1)) for r in roots], 100.0 if space > 0 else 0.0)
+        rows.add([(at + place[r], 100.0 * net.size[r] / max(space, 1)) for r in roots], 100.0 if space > 0 else 0.0)
     cost = np.tile(np.array([*(t / scale for t in net.time_s[:n]), *(0.0 for _ in roots)]), len(moments))
-    i, j, value = zip(*entries, strict=True)
-    matrix = sp.csr_matrix((value, (i, j)), shape=(len(right), width * len(moments)))
-    return _Problem(n, cost, lower, upper, matrix, np.array(right), width)
+    return _Problem(n, cost, lower, upper, rows.matrix(width * len(moments)), np.array(rows.right), width)
 
 
 def _solve(net: Net, problem: _Problem, nodes: int) -> tuple[float, list[list[int]] | None]:

@@ -40,17 +40,6 @@ def unset(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     )
 
 
-def unindexed(model: nn.Module) -> frozenset[str]:
-    """Paths of the modules that call a child or a tensor by a number other than an index of theirs."""
-    found = set()
-    for path, module in model.named_modules(remove_duplicate=False):
-        names = [*module._modules, *module._parameters, *module._buffers]
-        listed = isinstance(module, nn.Sequential | nn.ModuleList | nn.ParameterList)
-        if any(n.isdigit() for n in names) and not (listed and names == [str(i) for i in range(len(names))]):
-            found.add(path)
-    return frozenset(found)
-
-
 def shared(model: nn.Module) -> frozenset[str]:
     """Paths of the parameters and buffers whose memory is that of one before them, as of tied weights."""
     seen: set[int] = set()

@@ -18,7 +18,6 @@ from hiremate_gen.trace.contract import (
     open_ended,
     result_source,
     shared,
-    unindexed,
     unset,
 )
 from hiremate_gen.trace.direct import direct_joint
@@ -49,7 +48,6 @@ class Traced:
     elements: int  # of all parameters
     digest: str  # of their names, shapes, dtypes and requires_grad
     shared: frozenset[str]  # paths of parameters and buffers that lie in the memory of others
-    unindexed: frozenset[str]  # paths of modules that call a child by a number and have no index for it
 
     @property
     def leaf_constants(self) -> tuple[str | None, ...]:
@@ -97,9 +95,7 @@ def trace(
     fixed += [*unset(model, args, kwargs), *open_ended(model, args, kwargs)]
     made = sources(model, constants)
     elements, mark = digest(model)
-    return Traced(
-        way, graph_module, leaves, structure, paths, tuple(fixed), made, elements, mark, shared(model), unindexed(model)
-    )
+    return Traced(way, graph_module, leaves, structure, paths, tuple(fixed), made, elements, mark, shared(model))
 
 
 def _input_paths(

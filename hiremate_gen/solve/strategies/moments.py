@@ -17,42 +17,33 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from hiremate_gen.solve.bound import gradients
-from hiremate_gen.solve.model import Model, Rows
-from hiremate_gen.solve.net import Net, profile
+from hiremate_gen.solve.bound import dear_moments, forward_root, gradients, room
+from hiremate_gen.solve.model import Model
+from hiremate_gen.solve.rows import Rows
 
 MOMENTS = 10  # beside the one when the loss exists
 
 
 def tightened(model: Model) -> Model:
     """The same schedules, with rows for the loss and for the dearest moment of each stretch of backward."""
-    for moment in [model.net.n_forward - 1, *_moments(model.net)]:
-        model = _at(model, moment)
+    sums = gradients(model.net)
+    for moment in [model.net.n_forward - 1, *dear_moments(model.net, MOMENTS)]:
+        model = _at(model, moment, sums)
     return model
 
 
-def _moments(net: Net) -> list[int]:
-    peaks, count = profile(net, ()).peaks, net.n_ops - net.n_forward
-    found = set()
-    for j in range(MOMENTS):
-        stretch = range(net.n_forward + count * j // MOMENTS, net.n_forward + count * (j + 1) // MOMENTS)
-        if stretch:
-            found.add(max(stretch, key=lambda k: (peaks[k], -k)))
-    return sorted(found)
-
-
-def _at(model: Model, moment: int) -> Model:
+def _at(model: Model, moment: int, sums: tuple[list[int], list[int]]) -> Model:
     """With the columns s and z and the rows of the moment while op `moment` runs; after it, when that is the loss."""
-    net, (during, after) = model.net, gradients(model.net)
-    mine = [r for r, p in enumerate(net.producer) if 0 <= p < net.n_forward and r not in net.held]
+    net = model.net
+    mine = [r for r in range(len(net.size)) if forward_root(net, r)]
     there = {r: model.columns + k for k, r in enumerate(mine)}
     again = {v: model.columns + len(mine) + v for v in range(net.n_forward)}
-    order, memory = Rows([], [], [], []), Rows([], [], [], [])
-    loss = moment < net.n_forward
-    present = [] if loss else [r for r in net.reads[moment] if r in there]
+    order, memory = Rows(), Rows()
+    space, present = room(net, 0, moment, sums)  # the budget is added to the right side later
     read = {r for k in range(moment + 1, net.n_ops) for r in net.reads[k] if r in there}
     for r in present:
-        order.add([(there[r], -1.0)], -1.0)
+        if r in there:
+            order.add([(there[r], -1.0)], -1.0)
     for r in sorted(read):
         order.add([(there[r], -1.0), (again[net.producer[r]], -1.0)], -1.0)
     for v in range(net.n_forward):
@@ -61,9 +52,7 @@ def _at(model: Model, moment: int) -> Model:
                 order.add([(again[v], 1.0), (there[r], -1.0), (again[net.producer[r]], -1.0)], 0.0)
         runs = [column for (t, w), column in model.runs.items() if w == v and model.stages[t][0] > moment]
         order.add([(again[v], 1.0), *((column, -1.0) for column in runs)], 0.0)
-    taken = 0 if loss else sum(net.size[r] for r in net.inplace[moment] if r in there)
-    fixed = after[moment] if loss else during[moment] - taken
-    memory.add([(column, float(net.size[r])) for r, column in there.items()], -float(fixed))
+    memory.add([(column, float(net.size[r])) for r, column in there.items()], float(space))
     return _joined(model, order, memory, len(mine) + net.n_forward)
 
 
