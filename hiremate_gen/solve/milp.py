@@ -76,23 +76,33 @@ def _rows(model: Model, budget: int) -> tuple[sp.csr_matrix, Array, Array]:
 
 
 def _run(problem: cp.Problem, runs: cp.Variable, model: Model, gap: float, nodes: int, limit_s: float) -> Answer:
+    values, bound, status = solve(problem, runs, gap=(gap, gap / 10), nodes=nodes, limit_s=limit_s)
+    if values is None:
+        return Answer(None, bound, status)
+    stages = [s[0] for s in model.stages]
+    codes = [model.net.code(stages[t], v) for (t, v), column in model.runs.items() if values[column] > 0.5]
+    return Answer(model.net.prune(codes), bound, status)
+
+
+def solve(
+    problem: cp.Problem, wanted: cp.Variable, *, gap: tuple[float, float], nodes: int, limit_s: float
+) -> tuple[Array | None, float, str]:
+    """Values of `wanted` (None when no solution was found), the bound on the objective, and how HiGHS ended.
+
+    One thread and a fixed seed; `gap` is relative and absolute; a bound of 0 where HiGHS has none.
+    """
     options = {
         "threads": 1, "parallel": "off", "random_seed": 1, "output_flag": False, "time_limit": limit_s,
-        "mip_rel_gap": gap, "mip_abs_gap": gap / 10, "mip_max_nodes": nodes,
+        "mip_rel_gap": gap[0], "mip_abs_gap": gap[1], "mip_max_nodes": nodes,
     }  # fmt: skip
     hush()
+    # Not `problem.solve`, which warns on standard error when a limit ends the search: the replay judges anyway.
+    data, chain, inverse = problem.get_problem_data(cp.HIGHS, solver_opts=options)
     try:
-        # Not `problem.solve`, which warns on standard error when a limit ends the search: the replay judges anyway.
-        data, chain, inverse = problem.get_problem_data(cp.HIGHS, solver_opts=options)
         raw = chain.solve_via_data(problem, data, solver_opts={"highs_options": options})
         solution = chain.invert(raw, inverse)
     except (cp.SolverError, ValueError, ArithmeticError) as error:
-        return Answer(None, 0.0, f"HiGHS: {error}")
+        return None, 0.0, f"HiGHS: {error}"
     info = solution.attr.get("solver_specific_stats")
     bound = float(getattr(info, "mip_dual_bound", 0.0) or 0.0)
-    values = solution.primal_vars.get(runs.id)
-    if values is None:
-        return Answer(None, bound, str(solution.status))
-    stages = [s[0] for s in model.stages]
-    codes = [model.net.code(stages[t], v) for (t, v), column in model.runs.items() if values[column] > 0.5]
-    return Answer(model.net.prune(codes), bound, str(solution.status))
+    return solution.primal_vars.get(wanted.id), bound, str(solution.status)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from hiremate_gen.solve.bound import forward_root, gradients, room, single
 from hiremate_gen.solve.exact import Effort
-from hiremate_gen.solve.hush import hush, silence
+from hiremate_gen.solve.hush import silence
+from hiremate_gen.solve.milp import solve
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.rows import Rows
 
 # Forward ops up to which so many moments are taken, and so many nodes searched for each set of them.
 SIZES = ((100, 6, 400), (200, 4, 40), (800, 3, 1))
+LONG_S = 1e9  # nodes end the search, never the clock
 MARGIN = 1e-6  # of the step's time: what the solver's tolerances may be worth
 
 
@@ -86,35 +89,16 @@ def _problem(net: Net, budget: int, moments: list[int], sums: tuple[list[int], l
 
 def _solve(net: Net, problem: _Problem, nodes: int) -> tuple[float, list[list[int]] | None]:
     """The bound in seconds, and after each moment the ops that run again in the best solution found."""
-    import highspy
-
-    hush()
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False), ("threads", 1), ("parallel", "off"), ("random_seed", 1),
-        ("mip_max_nodes", nodes), ("mip_rel_gap", 1e-3),
-    ):  # fmt: skip
-        solver.setOptionValue(option, value)
-    lp, columns = highspy.HighsLp(), len(problem.cost)
-    lp.num_col_, lp.num_row_ = columns, len(problem.right)
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = problem.cost, problem.lower, problem.upper
-    lp.row_lower_, lp.row_upper_ = np.full(len(problem.right), -highspy.kHighsInf), problem.right
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = problem.matrix.indptr, problem.matrix.indices
-    lp.a_matrix_.value_ = problem.matrix.data
-    whole, part = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-    lp.integrality_ = [whole if c % problem.width < problem.ops else part for c in range(columns)]
-    solver.passModel(lp)
+    columns = len(problem.cost)
+    whole = [[c for c in range(columns) if c % problem.width < problem.ops]]  # one axis
+    x = cp.Variable(columns, integer=whole, bounds=[problem.lower, problem.upper])
+    ask = cp.Problem(cp.Minimize(problem.cost @ x), [problem.matrix @ x <= problem.right])
     with silence():
-        solver.run()
-    bound = float(solver.getInfo().mip_dual_bound)
-    values = np.array(solver.getSolution().col_value)
-    if not np.isfinite(bound):
-        return 0.0, None
-    if len(values) != columns or not solver.getSolution().value_valid:
-        return max(bound, 0.0) * sum(net.time_s), None
-    runs = [np.flatnonzero(part[: problem.ops] > 0.5).tolist() for part in values.reshape(-1, problem.width)]
-    return max(bound, 0.0) * sum(net.time_s), runs
+        values, bound, _ = solve(ask, x, gap=(1e-3, 1e-6), nodes=nodes, limit_s=LONG_S)
+    least_s = max(bound, 0.0) * sum(net.time_s) if np.isfinite(bound) else 0.0
+    if values is None:
+        return least_s, None
+    return least_s, [np.flatnonzero(v[: problem.ops] > 0.5).tolist() for v in values.reshape(-1, problem.width)]
 
 
 def _worst(net: Net, budget: int, moments: list[int], runs: list[list[int]]) -> int:
