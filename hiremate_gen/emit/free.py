@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tokenize
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from hiremate_gen.emit.bindings import bound_names, free_import
 from hiremate_gen.ir.source import SourceFile
@@ -34,17 +35,26 @@ _IMPORTS = (
 )
 
 
-def freed(source: SourceFile, *texts: str) -> tuple[list[str], list[str]]:
-    """`texts` without names that `source` means something else by, and the imports that they need on top of its."""
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """Generated text, what the forward's names are called in it, and the imports needed on top of the file's."""
+
+    text: str
+    names: dict[str, str]
+    imports: tuple[str, ...]
+
+
+def freed(source: SourceFile, text: str, method: tuple[str, ...], hidden: frozenset[str]) -> Freed:
+    """`text` without names that `source` means something else by.
+
+    `method` are names that the planned forward needs; `hidden` those that its parameters hide from it there.
+    """
     renamed: dict[str, str] = {}
     bound = bound_names(source)
     for name in OURS:
-        free = name
-        while free in bound:
-            free += "_"
-        renamed[name] = free
+        renamed[name] = _unlike(name, bound)
     imports: list[str] = []
-    used = {name for text in texts for name in _names(text)}
+    used = {*_names(text), *method}
     for statement in _IMPORTS:
         name, new = free_import(source, statement)
         wanted = statement.split()[-1]
@@ -52,7 +62,17 @@ def freed(source: SourceFile, *texts: str) -> tuple[list[str], list[str]]:
         if new is not None and wanted in used:
             imports.append(new)
     changed = {old: new for old, new in renamed.items() if old != new}
-    return [_with_names(text, changed) for text in texts], imports
+    inside = {name: renamed[name] for name in method}
+    for name in (n for n in method if renamed[n] in hidden):  # an import of the file's own: once more
+        inside[name] = _unlike(name, bound)
+        imports.append(f"import {name} as {inside[name]}")
+    return Freed(_with_names(text, changed), inside, tuple(imports))
+
+
+def _unlike(name: str, bound: frozenset[str]) -> str:
+    while name in bound:
+        name += "_"
+    return name
 
 
 def _tokens(text: str) -> list[tuple[tokenize.TokenInfo, bool]]:

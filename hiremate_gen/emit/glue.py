@@ -114,7 +114,9 @@ class Glue:
             doc="",
             weights=self.blocks.weight_names(number),
             buffers=tuple(names.path(v) for v in self.blocks.buffers[number]),
-            inputs=tuple(input_slot(self.graph.index[g.of].path) for g in gradients if self.blocks.is_input(g.of)),
+            inputs=tuple(
+                (g.key, input_slot(self.graph.index[g.of].path)) for g in gradients if self.blocks.is_input(g.of)
+            ),
             repeats=tuple(
                 (g.key, names.path(g.of)) for g in gradients if g.repeated and not self.blocks.is_input(g.of)
             ),

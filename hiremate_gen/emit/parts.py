@@ -58,7 +58,7 @@ class ClassPart:
     doc: str
     weights: tuple[str, ...]  # names on the block's module, after a slash on the model; "*" for all its parameters
     buffers: tuple[str, ...]
-    inputs: tuple[str, ...]  # inputs of the model that need gradients here
+    inputs: tuple[tuple[str, str], ...]  # (key, slot) for each part of an input's gradient
     repeats: tuple[tuple[str, str], ...]  # (key, weight): passed once more for each further part of its gradient
     last: bool
     shared: bool  # another block's backward runs this one again

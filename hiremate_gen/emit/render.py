@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -48,10 +49,15 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
     model = _model(source, graph, glue, contract)
     environment = _environment()
     before = _formatted(environment.get_template("step.py.jinja").render(model=model))
-    forward = _method(environment.get_template("forward.py.jinja").render(model=model))
-    (before, forward), imports = freed(source, before, forward)
+    free = freed(source, before, ("torch", "remat_step"), _parameters(model.signature))
+    forward = _method(environment.get_template("forward.py.jinja").render(model=model, free=free.names))
     top = header(graph, chain, schedule, facts, glue)
-    return carry(source, forward=forward, before=before, header=top, imports=imports)
+    return carry(source, forward=forward, before=free.text, header=top, imports=list(free.imports))
+
+
+def _parameters(signature: str) -> frozenset[str]:
+    arguments = ast.parse(f"def _({signature}): ...").body[0]
+    return frozenset(node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg))
 
 
 def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:

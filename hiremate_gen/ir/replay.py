@@ -51,7 +51,7 @@ def replay(graph: Graph, plan: Plan) -> Replay:
     dies = deaths(graph, [name for _, name in steps])
     tangents = {v.name: v.bytes for v in graph.values if v.kind == "tangent"}
     ends = {r: s for s, name in steps for r in graph.reads[name] if r in tangents}
-    ends |= {r: s for s, name in steps for r in graph.writes[name] if r in graph.handed}
+    ends |= {r: s for s, name in steps for r in (*graph.writes[name], *graph.reads[name]) if r in graph.handed}
     live: set[str] = set()
     now, top, time_s = graph.static_bytes, graph.static_bytes, 0.0
     moments: list[Moment] = []

@@ -73,12 +73,12 @@ def _lend_tangents(reads: list[list[str]], writes: list[list[str]], block: tuple
 def _keep_handed(
     reads: list[list[str]], writes: list[list[str]], block: tuple[int, ...], handed: frozenset[str]
 ) -> None:
-    """Parts of gradients live to the end of the segment that makes them: its last op reads them."""
-    for o, made in enumerate(writes):
+    """Parts of gradients live to the end of the segments that make and read them: the last op there reads them."""
+    for o, (made, read) in enumerate(zip(writes, reads, strict=True)):
         last = o
         while last + 1 < len(block) and block[last + 1] == block[o]:
             last += 1
-        for root in made:
+        for root in (*made, *read):
             if root in handed and last > o and root not in reads[last]:
                 reads[last].append(root)
 
