@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -299,15 +300,28 @@ def _plan(job: Job, reserve: int) -> Plan:
             report=job.report,
         )
     except InfeasibleError as error:
-        if not reserve:
-            raise
         least, whole = error.minimum_bytes + reserve, budget + reserve
-        message = (
-            f"no plan fits {show_bytes(whole)}: the step took {show_bytes(reserve)} more than estimated, "
-            f"and with that the smallest budget that works is {least} bytes ({show_bytes(least)})"
-        )
-        hint = f"give --budget {least} or more, or make the batch smaller"
-        raise InfeasibleError(message, minimum_bytes=least, where=error.where, hint=hint) from error
+        message = error.message
+        if reserve:
+            message = (
+                f"no plan fits {show_bytes(whole)}: the step took {show_bytes(reserve)} more than estimated, "
+                f"and with that the smallest budget that works is {least} bytes ({show_bytes(least)})"
+            )
+        share = least / (job.eager_peak_bytes + reserve)
+        hint = error.hint
+        if reserve or isinstance(job.options.budget, float):
+            percent = f" ({100 * share:.1f} % of what keeping everything takes)"
+            hint = f"give --budget {least}{percent} or more, or make the batch smaller"
+        raise InfeasibleError(message, minimum_bytes=least, where=_shown(job, error.where), hint=hint) from error
+
+
+def _shown(job: Job, where: str) -> str:
+    """A place in the model's file, as seen from where the command runs."""
+    return (
+        os.path.join(os.path.dirname(job.options.model_path), where)
+        if where.startswith(job.loaded.source.name)
+        else where
+    )
 
 
 def _fitting(plan: Plan, job: Job, reserve: int) -> Plan:

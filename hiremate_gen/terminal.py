@@ -62,7 +62,7 @@ def exit_codes(show_traceback: bool, subject: str = "") -> Iterator[None]:
     except HiremateError as error:
         if show_traceback:
             traceback.print_exc()
-        say(f"error: {f'{subject}: ' * bool(subject)}{error}")
+        say(f"error: {f'{subject}: ' * (error.where != subject) * bool(subject)}{error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         say("interrupted")

@@ -137,6 +137,14 @@ def test_no_kind_of_model_depends_on_the_hash_seed() -> None:
     assert one.count(b"# Code generated") > 40 and one == two
 
 
+def test_too_small_a_share_names_place_and_share(folder: Path) -> None:
+    (folder / "nets").mkdir()
+    shutil.copy(folder / "model.py", folder / "nets" / "model.py")
+    done = cli("nets/model.py", "--budget", "1%", "-o", "-", "--no-verify")
+    assert done.exit_code == 4 and done.stderr.startswith("error: nets/model.py:")
+    assert re.search(r"give --budget \d+ \(\d+\.\d % of what keeping everything takes\) or more", done.stderr)
+
+
 def test_check(folder: Path) -> None:
     good("model.py", "--budget", "70%", "-o", "-", "--save-plan", "plan.json")
     args = ("model.py", "--budget", "70%", "-o", "out.py", "--plan", "plan.json")

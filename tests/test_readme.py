@@ -9,8 +9,10 @@ import pytest
 from click.testing import CliRunner
 from command import ROOT
 
-from hiremate_gen import errors
+from hiremate_gen import errors, seal
 from hiremate_gen.cli import main
+from hiremate_gen.config import Options
+from hiremate_gen.ir.decode import decode, digest
 
 README = ROOT / "README.md"
 EXPECTED = ROOT / "golden" / "mlp" / "expected.py"
@@ -19,9 +21,12 @@ EXPECTED = ROOT / "golden" / "mlp" / "expected.py"
 def shown() -> tuple[str, str]:
     """The header, and the part of a backward function around what runs again, of the case that README.md shows."""
     text = EXPECTED.read_text("utf-8")
+    options = Options("model.py", budget_text="60%", budget=0.6, output="model_remat.py")
+    text = re.sub(r"^# hiremate-gen .*$", f"# {options.command}", text, flags=re.M)
+    text = re.sub(r"(?<=^# seal      )\S+$", seal.OPEN, text, flags=re.M)
+    source = digest(decode(str(EXPECTED.parent / "model.py")))
+    text = seal.close(text, options, seal.installed_torch(), [source])
     header = text.partition('\n\n"""')[0]
-    command = "# hiremate-gen model.py --budget 60% -o model_remat.py"
-    header = re.sub(r"^# hiremate-gen .*$", command, header, flags=re.M)
     functions = re.split(r"\n\n\n(?=def )", text)
     body = next(f for f in functions if f.startswith("def block_backward") and "# recompute h = self.norm" in f)
     start = body.index("    # recompute")

@@ -121,6 +121,11 @@ def test_one_failure_does_not_stop_the_others(asked: list[Options]) -> None:
     assert result.stderr == "error: nets/gpt_remat.py: nets/gpt.py: no\nunet_remat.py: done\n"
 
 
+def test_a_message_names_its_target_once(asked: list[Options]) -> None:
+    Path("nets/gpt_remat.py").write_text("mine\n")
+    assert "error: nets/gpt_remat.py: exists and was not written by hiremate-gen" in cli().stderr
+
+
 def test_check(asked: list[Options]) -> None:
     result = cli("--check")
     assert result.exit_code == 1 and not asked

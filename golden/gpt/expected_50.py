@@ -20,10 +20,10 @@
 # budget    51.0 MiB  (53467204 bytes)
 # peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
-#           there it makes grad_lm_head (grad of loss = F.cross_entropy()
-#           and 4.0 MiB for as long as the caller holds on to outputs besides the loss
+#           there it makes grad_lm_head (grad of loss = F.cross_entropy(...))
+# outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-ff5f6fccfbfe-713aa8f0d331
+# seal      v1-ff5f6fccfbfe-a29c1b0274ce
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 

@@ -9,8 +9,8 @@
 # block           count  forward keeps  peak there  backward runs again
 # tok_embeddings  1      0 B            7.4 MiB     -
 # layers.0        1      22.2 MiB       48.8 MiB    feed_forward_silu, feed_forward_mul, mul_2,
-#                                                   ffn_norm_mul, mul, attention_norm_mul, 1 of 1
-#                                                   ops of tok_embeddings
+#                                                   ffn_norm_mul, mul, attention_norm_mul, out of
+#                                                   tok_embeddings
 # layers.1        1      22.2 MiB       70.2 MiB    feed_forward_silu, feed_forward_mul, mul_2,
 #                                                   ffn_norm_mul, mul, attention_norm_mul
 # layers.2        1      20.7 MiB       92.1 MiB    feed_forward_silu, feed_forward_mul, mul_2,
@@ -21,9 +21,9 @@
 # peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
 #           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
 #           labels.flatten()))
-#           and 8.0 MiB for as long as the caller holds on to outputs besides the loss
+# outputs   8.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v1-d16e8768589d-3278db48abbf
+# seal      v1-d16e8768589d-6e1f584938e7
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -967,7 +967,7 @@ class TransformerBlockStep(RematStep):
     dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
     ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
     Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, mul,
-    attention_norm_mul, 1 of 1 ops of tok_embeddings.
+    attention_norm_mul, out of tok_embeddings.
     """
 
     weights = ("*", "/freqs_cis")

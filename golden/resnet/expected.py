@@ -8,11 +8,11 @@
 #
 # block        count  forward keeps  peak there  backward runs again
 # conv1..relu  1      0 B            38.1 MiB    -
-# layer1.0     1      8.0 MiB        78.3 MiB    conv1, bn1_batch_norm, out_relu, 3 of 4 ops of
-#                                                conv1..relu
+# layer1.0     1      8.0 MiB        78.3 MiB    conv1, bn1_batch_norm, out_relu, conv1 and
+#                                                x_batch_norm and out of conv1..relu
 # layer1.1     1      16.0 MiB       78.3 MiB    bn1_batch_norm, out_relu
 # layer2       1      24.0 MiB       86.6 MiB    layer_0_downsample_0, layer_0_bn1_batch_norm, relu,
-#                                                3 of 9 ops of layer1.1
+#                                                bn2_batch_norm and layer_1 and out of layer1.1
 # layer3       1      14.0 MiB       86.6 MiB    layer_0_downsample_0
 # avgpool..fc  1      32.0 KiB       81.5 MiB    -
 #
@@ -21,7 +21,7 @@
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out))
 # overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-17177c3bd942-712e809da1a2
+# seal      v1-17177c3bd942-787db0dbee90
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -1461,7 +1461,8 @@ class BasicBlockStep(RematStep):
     """layer1.0.
 
     Keeps: conv2 8.0 MiB, bn2_batch_norm_mean 128 B, bn2_batch_norm_rstd 128 B.
-    Runs again: conv1, bn1_batch_norm, out_relu, 3 of 4 ops of conv1..relu.
+    Runs again: conv1, bn1_batch_norm, out_relu, conv1 and x_batch_norm and out of
+    conv1..relu.
     """
 
     buffers = (
@@ -1552,8 +1553,8 @@ class Layer2Step(RematStep):
     256 B, layer_1_bn1_batch_norm_rstd 256 B, layer_1_relu_relu 4.0 MiB,
     layer_1_conv2 4.0 MiB, layer_1_bn2_batch_norm_mean 256 B,
     layer_1_bn2_batch_norm_rstd 256 B.
-    Runs again: layer_0_downsample_0, layer_0_bn1_batch_norm, relu, 3 of 9 ops of
-    layer1.1.
+    Runs again: layer_0_downsample_0, layer_0_bn1_batch_norm, relu, bn2_batch_norm
+    and layer_1 and out of layer1.1.
     """
 
     buffers = (

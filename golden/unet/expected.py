@@ -29,14 +29,14 @@
 #                                                         down3_conv_double_conv_2, down3_pool,
 #                                                         down2_conv_double_conv_1_batch_norm,
 #                                                         down2_conv_double_conv_2
-# up3.conv.double_conv  1      24.0 MiB       120.5 MiB   2 of 50 ops of down1.pool..up3
+# up3.conv.double_conv  1      24.0 MiB       120.5 MiB   up3_up_1 and out of down1.pool..up3
 # outc                  1      2.0 MiB        114.4 MiB   -
 #
 # budget    120.5 MiB  (126399205 bytes)
 # peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v1-b4b4eb4ae525-26f1ea0d8087
+# seal      v1-b4b4eb4ae525-31cd1a62c1e1
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -2255,7 +2255,7 @@ class DoubleConvDoubleConvStep_2(RematStep):
     Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
     B, layer_2 8.0 MiB, layer_3 8.0 MiB, layer_4_batch_norm_mean 64 B,
     layer_4_batch_norm_rstd 64 B.
-    Runs again: 2 of 50 ops of down1.pool..up3.
+    Runs again: up3_up_1 and out of down1.pool..up3.
     """
 
     buffers = (

@@ -13,14 +13,14 @@
 #                                                         down3_conv_double_conv_2,
 #                                                         down2_conv_double_conv_1_batch_norm,
 #                                                         down2_conv_double_conv_2
-# up3.conv.double_conv  1      24.0 MiB       160.0 MiB   2 of 50 ops of down1.pool..up3
+# up3.conv.double_conv  1      24.0 MiB       160.0 MiB   up3_up_1 and out of down1.pool..up3
 # outc                  1      2.0 MiB        153.9 MiB   -
 #
 # budget    160.7 MiB  (168532273 bytes)
 # peak      160.0 MiB  (167810196 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v1-b56182faee8e-ef058e7d42a7
+# seal      v1-b56182faee8e-0c4cad0e7603
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -2092,7 +2092,7 @@ class DoubleConvDoubleConvStep_2(RematStep):
     Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
     B, layer_2 8.0 MiB, layer_3 8.0 MiB, layer_4_batch_norm_mean 64 B,
     layer_4_batch_norm_rstd 64 B.
-    Runs again: 2 of 50 ops of down1.pool..up3.
+    Runs again: up3_up_1 and out of down1.pool..up3.
     """
 
     buffers = (

@@ -9,8 +9,8 @@
 # block                             count  forward keeps  peak there  backward runs again
 # to_patch_embedding..dropout       1      260.0 KiB      9.8 MiB     -
 # transformer.layers.0.0            1      3.8 MiB        20.4 MiB    dots_bmm, dots, attend, attn,
-#                                                                     out_bmm, out_copy, norm, 4 of
-#                                                                     6 ops of
+#                                                                     out_bmm, out_copy, norm, 4
+#                                                                     values of
 #                                                                     to_patch_embedding..dropout
 # transformer.layers.0.1.net        1      5.3 MiB        35.2 MiB    layer_0, layer_2, layer_3
 # transformer.layers.1.0,           3      3.8 MiB        50.7 MiB    dots_bmm, dots, attend, attn,
@@ -26,7 +26,7 @@
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x))
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v1-01e20f920b19-bf42cb117e51
+# seal      v1-01e20f920b19-32ebcafe2bf9
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
@@ -940,7 +940,7 @@ class TransformerLayers00Step(RematStep):
 
     Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
     to_out_1_mask 260.0 KiB.
-    Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm, 4 of 6 ops of
+    Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm, 4 values of
     to_patch_embedding..dropout.
     """
 

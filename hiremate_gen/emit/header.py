@@ -53,8 +53,8 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: G
     ]
     extra = sum(graph.bytes(r) for r in graph.returned)
     if extra:
-        text = f"and {show_bytes(extra)} for as long as the caller holds on to outputs besides the loss"
-        rows.insert(-1, ("", text))
+        text = f"{show_bytes(extra)} beyond the peak, for as long as the caller holds on to what is not the loss"
+        rows.insert(-1, ("outputs", text))
     rows += [("strategy", facts.strategy)] if facts.strategy else []
     rows += [("seal", facts.seal)] if facts.seal else []
     lines = [HEADER, "#", *_command(facts.command), "#"]

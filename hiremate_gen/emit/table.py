@@ -9,10 +9,11 @@ from textwrap import wrap
 from typing import Protocol
 
 from hiremate_gen.emit.steps import Steps
-from hiremate_gen.ir import Chain, Graph, Schedule
+from hiremate_gen.ir import Block, Chain, Graph, Schedule
 from hiremate_gen.units import show_bytes
 
 _WIDEST = 98  # columns
+_FEW = 3  # values of another block that are named
 _NARROWEST = 30  # columns of the last cell of the table
 
 
@@ -87,20 +88,23 @@ def keeps(written: Written, number: int) -> list[str]:
 
 
 def recomputes(written: Written, number: int) -> list[str]:
-    """What runs again in, or right before, the backward of a block: its own values by name, others' by count."""
+    """What runs again in, or right before, the backward of a block: its values by name, many of others by count."""
     found: dict[str, None] = {}
-    others: dict[int, int] = {}
+    others: dict[int, dict[str, None]] = {}
     for k in written.steps.of(number, False):
         run = written.steps.runs[k]
         names = written.steps.blocks.names[run.call.block]
-        again = [s.op for s in run.call.steps if s.again]
-        if run.call.block != number:
-            others[run.call.block] = others.get(run.call.block, 0) + len(again)
-            continue
-        for op in again:
-            found |= {names[o]: None for o in written.graph.op[op].outputs[:1] if o is not None}
+        mine = found if run.call.block == number else others.setdefault(run.call.block, {})
+        for op in (s.op for s in run.call.steps if s.again):
+            mine |= {names[o]: None for o in written.graph.op[op].outputs[:1] if o is not None}
     blocks = written.chain.blocks
-    return [*found, *(f"{n} of {len(blocks[b].forward)} ops of {blocks[b].name}" for b, n in others.items())]
+    return [*found, *(_of(blocks[b], list(names)) for b, names in others.items())]
+
+
+def _of(block: Block, names: list[str]) -> str:
+    """What runs again of another block: by name where it is little."""
+    what = " and ".join(names) if len(names) <= _FEW else f"{len(names)} values"
+    return f"{what} of {block.name}"
 
 
 def peak_line(written: Written, schedule: Schedule) -> str:
@@ -109,6 +113,8 @@ def peak_line(written: Written, schedule: Schedule) -> str:
     names = written.steps.blocks.names[schedule.calls[schedule.peak_call].block]
     made = [names[o] for o in op.outputs if o is not None]
     source = written.graph.op[op.derives].origin.text if op.derives is not None else op.origin.text
+    if source.endswith("("):  # the first line of several
+        source += "...)"
     what = f" (grad of {source})" if op.derives is not None and source else f" ({source})" if source else ""
     return f"it makes {', '.join(made)}{what}"
 
