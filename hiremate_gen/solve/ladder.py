@@ -8,6 +8,7 @@ from hiremate_gen.solve.bound import lower_bound
 from hiremate_gen.solve.exact import Effort, Task, optimise_all, tier
 from hiremate_gen.solve.frontier import Frontier, Point, point
 from hiremate_gen.solve.greedy import shrink
+from hiremate_gen.solve.moments import relaxations
 from hiremate_gen.solve.net import Codes
 from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
@@ -16,7 +17,9 @@ from hiremate_gen.solve.unify import ALLOWED, unify
 STEPS = 1_200_000  # steps replayed while polishing on the way to one budget: some four seconds
 DROPPED = 60_000  # steps replayed to shrink a schedule into a rung
 POLISHED, FINE = 8, 5  # halvings with much polish, and with little after that
-BOUNDED = 300  # forward ops up to which each rung gets a lower bound
+LAID = ((100, 4, 1), (300, 3, 1))  # forward ops up to which so many moments propose schedules, with so many nodes
+CLOSE = 2e-4  # of the step's time: a gap that is not worth more effort
+BOUNDED = 800  # forward ops up to which each rung gets a lower bound
 ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
 SAME = 1e-5  # of the step's time: a range of times that is not worth another halving
 
@@ -74,19 +77,42 @@ class Ladder:
         net, budget = self.frontier.net, (low.budget + high.budget) // 2
         if high.point.peak <= budget:
             return Rung(budget, high.point)
-        starts = self._starts(low, high, budget)
+        found = self._starts(low, high, budget)
         least_s = lower_bound(net, budget, moments=3) if net.n_forward <= BOUNDED else 0.0
         least_s = max(least_s, high.point.time_s)
-        found = list(starts)
-        if not self.effort.over and starts[0].time_s > least_s * (1 + 1e-6):
-            moves = self._moves(level)
-            found += [point(net, polish(net, s.codes, budget, moves, least_s)) for s in starts[:2]]
-            best = min(found, key=_order)
-            found += self._exact(budget, best, least_s, level)
+        if self._open(found, least_s):
+            least_s = self._relaxed(budget, found, least_s, level)
+        if self._open(found, least_s):
+            moves, starts = self._moves(level), sorted(found, key=_order)[:2]
+            found += [point(net, polish(net, s.codes, budget, moves, least_s)) for s in starts]
+        if self._open(found, least_s):
+            found += self._exact(budget, min(found, key=_order), least_s, level)
         fits = [p for p in (*found, low.point) if p.peak <= budget]
         chosen = self._slowed(fits, high.point.time_s)
         unified = self._unified(chosen, budget, low.point.time_s)
         return Rung(budget, unified if unified.time_s >= high.point.time_s else chosen)
+
+    def _open(self, found: list[Point], least_s: float) -> bool:
+        """Whether there is time, and enough left to win to go on."""
+        close_s = CLOSE * sum(self.frontier.net.time_s)
+        return min(p.time_s for p in found) > least_s + close_s and not self.effort.over
+
+    def _relaxed(self, budget: int, found: list[Point], least_s: float, level: int) -> float:
+        """Adds what the relaxations over moments propose, shrunk until it fits, to `found`; the seconds that they prove."""
+        net = self.frontier.net
+        most, nodes = next((rest for size, *rest in LAID if net.n_forward <= size), (2, 0))
+        for relaxed in relaxations(net, budget, most, nodes if level < POLISHED else 0, CLOSE / 2):
+            least_s = max(least_s, relaxed.least_s)
+            codes = shrink(net, relaxed.codes, budget, rounds=self._rounds) if relaxed.codes is not None else None
+            if codes is not None:
+                found.append(point(net, reduce(net, codes, budget)))
+            if not self._open(found, least_s):
+                break
+        return least_s
+
+    @property
+    def _rounds(self) -> int:
+        return max(DROPPED // self.frontier.net.n_ops, 8)
 
     def _unified(self, found: Point, budget: int, most_s: float) -> Point:
         """With fewer variants of the blocks that do the same work, at almost no cost."""
@@ -103,13 +129,12 @@ class Ladder:
     def _starts(self, low: Rung, high: Rung, budget: int) -> list[Point]:
         """Ways into a rung, fastest first: what fits, and what does not, shrunk until it does."""
         net = self.frontier.net
-        rounds = max(DROPPED // net.n_ops, 8)
         found: dict[Codes, Point] = {}
         fits = self.frontier.best(budget)
         for known in (low.point, *([fits] if fits else [])):
             found.setdefault(known.codes, known)
         for above in (high.point, self.frontier.above(budget)):
-            codes = shrink(net, above.codes, budget, rounds=rounds) if above is not None else None
+            codes = shrink(net, above.codes, budget, rounds=self._rounds) if above is not None else None
             if codes is not None:
                 codes = reduce(net, codes, budget)
                 found.setdefault(codes, point(net, codes))

@@ -1,7 +1,8 @@
-"""A sharper lower bound: several moments of backward at once, with whole decisions (FORMULATION.md, "Lower bound")."""
+"""Several moments of backward at once, with whole decisions: a sharper lower bound, and schedules (FORMULATION.md, "Moments")."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -22,27 +23,48 @@ LONG_S = 1e9  # nodes end the search, never the clock
 MARGIN = 1e-6  # of the step's time: what the solver's tolerances may be worth
 
 
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """What some moments bound together say: seconds that every schedule recomputes at least, and a schedule that does
+    what the best solution found does (None when there is none); it may need more than the budget at other moments."""
+
+    least_s: float
+    codes: Codes | None
+
+
 def sharpen(net: Net, budget: int, known_s: float, least_s: float, effort: Effort) -> float:
     """Seconds of recomputation that every schedule within `budget` bytes has at least; `least_s` are proven and
-    `known_s` are those of a schedule.
+    `known_s` are those of a schedule."""
+    most, nodes = next((rest for size, *rest in SIZES if net.n_forward <= size), (2, 0))
+    found = least_s
+    for relaxed in relaxations(net, budget, most, nodes):
+        found = max(found, min(relaxed.least_s, known_s))
+        if found >= known_s * (1 - 1e-6) or effort.over:
+            break
+    return found
+
+
+def relaxations(net: Net, budget: int, most: int, nodes: int, within: float = 1e-6) -> Iterator[Relaxed]:
+    """Ever more moments, two to `most`, as long as the schedules need more than `budget` bytes: first the LP of two, its
+    decisions rounded, then whole decisions with `nodes` of the search for each set of moments (0: the LP alone), which
+    ends when no more than the fraction `within` of the step's time is left to win.
 
     Starts with the loss and the moment that says most by itself.  The solution, laid out as a schedule, shows at which
     moment it needs more than the budget: that one is added, and so on.
     """
-    most, nodes = next((rest for size, *rest in SIZES if net.n_forward <= size), (0, 0))
-    if not nodes or not any(forward_root(net, r) for r in range(len(net.size))):
-        return least_s
-    sums, found, alone = gradients(net), least_s, single(net, budget)
+    if not any(forward_root(net, r) for r in range(len(net.size))):
+        return
+    sums, alone = gradients(net), single(net, budget)
     moments = sorted({net.n_forward - 1, max(alone, key=lambda k: (alone[k], -k))})
-    while len(moments) <= most and found < known_s * (1 - 1e-6) and not effort.over:
-        problem = _problem(net, budget, moments, sums)
-        bound_s, runs = _solve(net, problem, nodes)
-        found = max(found, min(bound_s - MARGIN * sum(net.time_s), known_s))
-        more = _worst(net, budget, moments, runs) if runs is not None else -1
+    yield _relaxed(net, _problem(net, budget, moments, sums), moments, 0, within)
+    while nodes and len(moments) <= most:
+        found = _relaxed(net, _problem(net, budget, moments, sums), moments, nodes, within)
+        yield found
+        codes = found.codes
+        more = _worst(net, budget, moments, codes) if codes is not None else -1
         if more < 0:
-            break
+            return
         moments = sorted([*moments, more])
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +109,26 @@ def _problem(net: Net, budget: int, moments: list[int], sums: tuple[list[int], l
     return _Problem(n, cost, lower, upper, rows.matrix(width * len(moments)), np.array(rows.right), width)
 
 
-def _solve(net: Net, problem: _Problem, nodes: int) -> tuple[float, list[list[int]] | None]:
-    """The bound in seconds, and after each moment the ops that run again in the best solution found."""
+def _relaxed(net: Net, problem: _Problem, moments: list[int], nodes: int, within: float) -> Relaxed:
+    """Solve it: with whole decisions, or its LP when there are no `nodes`."""
     columns = len(problem.cost)
-    whole = [[c for c in range(columns) if c % problem.width < problem.ops]]  # one axis
+    whole = [[c for c in range(columns) if c % problem.width < problem.ops]] if nodes else False  # one axis
     x = cp.Variable(columns, integer=whole, bounds=[problem.lower, problem.upper])
     ask = cp.Problem(cp.Minimize(problem.cost @ x), [problem.matrix @ x <= problem.right])
     with silence():
-        values, bound, _ = solve(ask, x, gap=(1e-3, 1e-6), nodes=nodes, limit_s=LONG_S)
-    least_s = max(bound, 0.0) * sum(net.time_s) if np.isfinite(bound) else 0.0
+        values, bound, status = solve(ask, x, gap=(1e-3, within), nodes=nodes, limit_s=LONG_S)
     if values is None:
-        return least_s, None
-    return least_s, [np.flatnonzero(v[: problem.ops] > 0.5).tolist() for v in values.reshape(-1, problem.width)]
+        return Relaxed(0.0, None)
+    if not nodes:
+        bound = float(problem.cost @ values) if status == cp.OPTIMAL else 0.0
+    least_s = max(bound - MARGIN, 0.0) * sum(net.time_s) if np.isfinite(bound) else 0.0
+    runs = [np.flatnonzero(v[: problem.ops] > 0.5).tolist() for v in values.reshape(-1, problem.width)]
+    return Relaxed(least_s, net.prune(_lay_out(net, moments, runs)))
 
 
-def _worst(net: Net, budget: int, moments: list[int], runs: list[list[int]]) -> int:
-    """The backward op at which the solution needs most, if that is more than the budget; -1 when all fits."""
-    run = profile(net, net.prune(_lay_out(net, moments, runs)))
+def _worst(net: Net, budget: int, moments: list[int], codes: Codes) -> int:
+    """The backward op at which a schedule needs most, if that is more than the budget; -1 when all fits."""
+    run = profile(net, codes)
     need = dict.fromkeys(range(net.n_forward, net.n_ops), 0)
     stage = net.n_ops - 1
     for op, peak in zip(reversed(run.steps), reversed(run.peaks), strict=True):
@@ -119,7 +144,7 @@ def _worst(net: Net, budget: int, moments: list[int], runs: list[list[int]]) -> 
 
 
 def _lay_out(net: Net, moments: list[int], runs: list[list[int]]) -> Codes:
-    """Each op that runs again between two moments, as late as its readers there allow."""
+    """Each op that runs again between two moments, as late as its readers and its block allow."""
     codes: list[int] = []
     for m, ops in enumerate(runs):
         first = max(moments[m] + 1, net.n_forward)
@@ -128,7 +153,9 @@ def _lay_out(net: Net, moments: list[int], runs: list[list[int]]) -> Codes:
         for k in range(end, first - 1, -1):
             needed.update(dict.fromkeys(net.reads[k], k))
         for v in reversed(ops):
-            stage = min((needed[r] for r in net.writes[v] if r in needed), default=end)
+            stage = net.stage_for(min((needed[r] for r in net.writes[v] if r in needed), default=end), v)
+            if stage < 0:
+                continue
             codes.append(net.code(stage, v))
             for r in net.reads[v]:
                 needed[r] = min(needed.get(r, stage), stage)
