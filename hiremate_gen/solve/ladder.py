@@ -9,7 +9,7 @@ from hiremate_gen.solve.exact import Effort, Task, optimise_all, tier
 from hiremate_gen.solve.frontier import Frontier, Point, point
 from hiremate_gen.solve.greedy import shrink
 from hiremate_gen.solve.moments import relaxations
-from hiremate_gen.solve.net import Codes
+from hiremate_gen.solve.net import Codes, profile
 from hiremate_gen.solve.polish import polish
 from hiremate_gen.solve.takeback import reduce
 from hiremate_gen.solve.unify import ALLOWED, unify
@@ -17,8 +17,10 @@ from hiremate_gen.solve.unify import ALLOWED, unify
 STEPS = 1_200_000  # steps replayed while polishing on the way to one budget: some four seconds
 DROPPED = 60_000  # steps replayed to shrink a schedule into a rung
 POLISHED, FINE = 8, 5  # halvings with much polish, and with little after that
-LAID = ((100, 4, 1), (300, 3, 1))  # forward ops up to which so many moments propose schedules, with so many nodes
+LAID = ((100, 3, 1), (300, 3, 1))  # forward ops up to which so many moments propose schedules, with so many nodes
+FAR = 1.25  # of the budget: a layout that needs so much tells nothing, nor does one that needs more than that of fewer moments
 CLOSE = 2e-4  # of the step's time: a gap that is not worth more effort
+WIDE, SMALL, PATIENCE = 0.02, 300, 4  # a gap of that much of the step in nets of so many forward ops is worth so many times the repairs
 BOUNDED = 800  # forward ops up to which each rung gets a lower bound
 ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
 SAME = 1e-5  # of the step's time: a range of times that is not worth another halving
@@ -83,7 +85,8 @@ class Ladder:
         if self._open(found, least_s):
             least_s = self._relaxed(budget, found, least_s, level)
         if self._open(found, least_s):
-            moves, starts = self._moves(level), sorted(found, key=_order)[:2]
+            starts = sorted(found, key=_order)[:2]
+            moves = self._moves(level, starts[0].time_s - least_s)
             found += [point(net, polish(net, s.codes, budget, moves, least_s)) for s in starts]
         if self._open(found, least_s):
             found += self._exact(budget, min(found, key=_order), least_s, level)
@@ -101,13 +104,18 @@ class Ladder:
         """Adds what the relaxations over moments propose, shrunk until it fits, to `found`; the seconds that they prove."""
         net = self.frontier.net
         most, nodes = next((rest for size, *rest in LAID if net.n_forward <= size), (2, 0))
+        near = FAR * budget
         for relaxed in relaxations(net, budget, most, nodes if level < POLISHED else 0, CLOSE / 2):
             least_s = max(least_s, relaxed.least_s)
-            codes = shrink(net, relaxed.codes, budget, rounds=self._rounds) if relaxed.codes is not None else None
+            if relaxed.codes is None:
+                break
+            codes = shrink(net, relaxed.codes, budget, rounds=self._rounds)
             if codes is not None:
                 found.append(point(net, reduce(net, codes, budget)))
-            if not self._open(found, least_s):
+            peak = profile(net, relaxed.codes).peak
+            if peak > near or not self._open(found, least_s):
                 break
+            near = peak
         return least_s
 
     @property
@@ -120,11 +128,15 @@ class Ladder:
         limit_s = min(found.time_s + ALLOWED * sum(net.time_s), most_s)
         return point(net, unify(net, found.codes, budget, limit_s))
 
-    def _moves(self, level: int) -> int:
+    def _moves(self, level: int, gap_s: float) -> int:
         """Repairs to try from each of two starts."""
         net = self.frontier.net
         moves = STEPS // (8 * (net.n_ops + net.n_forward) * 2 * POLISHED)
-        return min(moves, 4 * net.n_forward, 150) if level < POLISHED else min(moves, 2)
+        if level >= POLISHED:
+            return min(moves, 2)
+        moves = min(moves, 4 * net.n_forward, 150)
+        wide = net.n_forward <= SMALL and gap_s > WIDE * sum(net.time_s)
+        return PATIENCE * moves if wide else moves
 
     def _starts(self, low: Rung, high: Rung, budget: int) -> list[Point]:
         """Ways into a rung, fastest first: what fits, and what does not, shrunk until it does."""

@@ -36,11 +36,12 @@ def sharpen(net: Net, budget: int, known_s: float, least_s: float, effort: Effor
     """Seconds of recomputation that every schedule within `budget` bytes has at least; `least_s` are proven and
     `known_s` are those of a schedule."""
     most, nodes = next((rest for size, *rest in SIZES if net.n_forward <= size), (2, 0))
-    found = least_s
+    found, before = least_s, 0.0
     for relaxed in relaxations(net, budget, most, nodes):
         found = max(found, min(relaxed.least_s, known_s))
-        if found >= known_s * (1 - 1e-6) or effort.over:
+        if found >= known_s * (1 - 1e-6) or relaxed.least_s < before or effort.over:
             break
+        before = relaxed.least_s
     return found
 
 

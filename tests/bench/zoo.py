@@ -43,7 +43,7 @@ ZOO = (
 )
 SCALE = (
     _bench("gpt-48", "gpt", "GPT(48)"),
-    _bench("10000 ops", "gpt", "GPT(296, width=128, vocab=512, context=256)",
+    _bench("10000 ops", "gpt", "GPT(334, width=128, vocab=512, context=256)",
            2 * ("torch.randint(0, 512, (8, 256))",)),
     _bench("100 distinct", "gpt", "GPT(100, width=256, vocab=512, context=256, grow=8)",
            2 * ("torch.randint(0, 512, (8, 256))",)),
