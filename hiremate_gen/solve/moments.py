@@ -90,12 +90,13 @@ def _problem(net: Net, budget: int, moments: list[int], sums: tuple[list[int], l
     lower, upper = np.zeros(width * len(moments)), np.ones(width * len(moments))
     for m, moment in enumerate(moments):
         at, end = m * width, moments[m + 1] if m + 1 < len(moments) else net.n_ops - 1
+        may = _may_run(net, moment, end)
         there = {r: [(at + place[r], -1.0), (at + net.producer[r], -1.0)] for r in roots}  # held, or made again
         for r in sorted({r for k in range(moment + 1, end + 1) for r in net.reads[k] if r in place}):
             rows.add(there[r], -1.0)
         for v in range(n):
-            upper[at + v] = float(net.recomputable[v])
-            for r in net.reads[v] if net.recomputable[v] else ():
+            upper[at + v] = float(may[v])
+            for r in net.reads[v] if may[v] else ():
                 if r in place:
                     rows.add([(at + v, 1.0), *there[r]], 0.0)
         if end < net.n_ops - 1:
@@ -108,6 +109,13 @@ def _problem(net: Net, budget: int, moments: list[int], sums: tuple[list[int], l
         rows.add([(at + place[r], 100.0 * net.size[r] / max(space, 1)) for r in roots], 100.0 if space > 0 else 0.0)
     cost = np.tile(np.array([*(t / scale for t in net.time_s[:n]), *(0.0 for _ in roots)]), len(moments))
     return _Problem(n, cost, lower, upper, rows.matrix(width * len(moments)), np.array(rows.right), width)
+
+
+def _may_run(net: Net, moment: int, end: int) -> list[bool]:
+    """Forward ops that may run again after a moment and before the op after `end`: inside a block only its own may."""
+    stages = range(max(moment + 1, net.n_forward), end + 1)
+    blocks, any_block = {net.block[k] for k in stages}, any(net.gate[k] > moment for k in stages)
+    return [net.recomputable[v] and (any_block or net.block[v] in blocks) for v in range(net.n_forward)]
 
 
 def _relaxed(net: Net, problem: _Problem, moments: list[int], nodes: int, within: float) -> Relaxed:
