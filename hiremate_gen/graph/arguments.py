@@ -10,15 +10,15 @@ import torch
 from torch import fx
 
 from hiremate_gen.errors import UnsupportedError
-from hiremate_gen.ir import Arg, Device, Literal, Ref
+from hiremate_gen.ir import Arg, Device, Literal
 
 
-def argument(value: Any, name_of: Callable[[fx.Node], str]) -> Arg:
+def argument(value: Any, of_node: Callable[[fx.Node], Arg]) -> Arg:
     """`value` with nodes as references and everything else as the Python source that makes it."""
     if isinstance(value, fx.Node):
-        return Ref(name_of(value))
+        return of_node(value)
     if isinstance(value, (list, tuple)):
-        return tuple(argument(v, name_of) for v in value)
+        return tuple(argument(v, of_node) for v in value)
     if isinstance(value, torch.device):
         return Device()
     return Literal(source_of(value))

@@ -11,15 +11,15 @@ from torch import fx
 from torch._functorch._aot_autograd import descriptors as d
 
 from hiremate_gen.errors import UnsupportedError
-from hiremate_gen.graph.arguments import argument, idle
+from hiremate_gen.graph.arguments import argument, idle, source_of
 from hiremate_gen.graph.costs import Costs, op_call
-from hiremate_gen.graph.kinds import IN_PLACE, is_random, is_view, may_run_again
+from hiremate_gen.graph.kinds import is_random, is_view, may_run_again, overwrites
 from hiremate_gen.graph.origins import Origins
 from hiremate_gen.graph.profile import Measured
 from hiremate_gen.graph.rewrite import reserve_for_loss, rewrite, split_gradients
 from hiremate_gen.graph.views import same_view, shortened
 from hiremate_gen.graph.workspace import output_bytes
-from hiremate_gen.ir import Graph, Op, Output, Ref, Value
+from hiremate_gen.ir import Graph, Literal, Op, Output, Ref, Value
 
 aten = torch.ops.aten
 
@@ -35,10 +35,11 @@ class Reading:
     ops: list[Op] = field(default_factory=list)
     names: dict[fx.Node, str] = field(default_factory=dict)  # node -> value that it stands for
     tuples: dict[fx.Node, list[str | None]] = field(default_factory=dict)  # node -> values of its items
+    numbers: dict[fx.Node, Literal] = field(default_factory=dict)  # views of Python numbers -> what they are
     forward: dict[int, str] = field(default_factory=dict)  # autograd's sequence number -> forward op
 
-    def name_of(self, node: fx.Node) -> str:
-        return self.names[node]
+    def argument_of(self, node: fx.Node) -> Ref | Literal:
+        return self.numbers.get(node) or Ref(self.names[node])
 
 
 def build(
@@ -117,6 +118,10 @@ def _call(reading: Reading, node: fx.Node) -> None:
     if node.target is aten.detach.default:
         reading.names[node] = reading.names[node.args[0]]  # type: ignore[index]
         return
+    if is_view(node.target) and isinstance(node.args[0], (int, float, complex)):
+        # Autograd's formulas conjugate a number as they do a tensor.
+        reading.numbers[node] = Literal(source_of(node.target(torch.tensor(node.args[0]), *node.args[1:]).item()))
+        return
     if is_view(node.target):
         ancestor = same_view(node)
         if ancestor is not None and ancestor in reading.names:
@@ -128,8 +133,8 @@ def _call(reading: Reading, node: fx.Node) -> None:
 
 
 def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
-    args = tuple(argument(a, reading.name_of) for a in (shortened(node) if is_view(target) else node.args))
-    kwargs = tuple((k, argument(v, reading.name_of)) for k, v in sorted(node.kwargs.items()) if not idle(k, v))
+    args = tuple(argument(a, reading.argument_of) for a in (shortened(node) if is_view(target) else node.args))
+    kwargs = tuple((k, argument(v, reading.argument_of)) for k, v in sorted(node.kwargs.items()) if not idle(k, v))
     backward = bool(node.meta.get("autograd_backward")) or any(_is_backward(reading, n) for n in node.all_input_nodes)
     view = is_view(target)
     random = is_random(target, node.args)
@@ -205,14 +210,15 @@ def _unread_bytes(node: fx.Node, outputs: tuple[str | None, ...]) -> int:
 
 def _overwritable(reading: Reading, op: Op, target: torch._ops.OpOverload) -> tuple[str, ...]:
     """Inputs that the result may overwrite: they own their storage and have the result's type and layout."""
-    found = []
-    for position in IN_PLACE.get(target, ()):
-        if position and op.kwargs:  # `alpha` scales the second operand
+    out = op.outputs[0]
+    if out is None:
+        return ()
+    found, b = [], reading.values[out]
+    for position in overwrites(target, scaled=bool(op.kwargs), is_complex=b.dtype.startswith("complex")):
+        arg = op.args[position]
+        if not isinstance(arg, Ref):
             continue
-        arg, out = op.args[position], op.outputs[0]
-        if not isinstance(arg, Ref) or out is None:
-            continue
-        a, b = reading.values[arg.name], reading.values[out]
+        a = reading.values[arg.name]
         same = (a.shape, a.stride, a.dtype, a.bytes) == (b.shape, b.stride, b.dtype, b.bytes)
         others = [other for i, other in enumerate(op.args) if i != position and isinstance(other, Ref)]
         aliased = any(reading.values[o.name].root == a.root for o in others)

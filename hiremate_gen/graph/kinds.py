@@ -35,6 +35,19 @@ IN_PLACE: dict[OpOverload, tuple[int, ...]] = {
     aten.exp.default: (0,),
     aten.leaky_relu.default: (0,),
 }
+# Complex products and quotients round several times, and where depends on the loop that the kernel takes: another one
+# when the result lies in an operand, and another order of the factors is another sum.
+_EXACT_COMPLEX = frozenset({aten.add.Tensor, aten.sub.Tensor, aten.neg.default, aten.masked_fill.Scalar})
+
+
+def overwrites(target: OpOverload, *, scaled: bool, is_complex: bool) -> tuple[int, ...]:
+    """Positions of operands that the result may overwrite without another bit in it.
+
+    `scaled` tells of an `alpha`, which goes to the second operand.
+    """
+    if is_complex and (scaled or target not in _EXACT_COMPLEX):
+        return ()
+    return tuple(at for at in IN_PLACE.get(target, ()) if not (at and scaled))
 
 
 def is_view(target: OpOverload) -> bool:

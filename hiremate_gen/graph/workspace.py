@@ -16,6 +16,7 @@ from hiremate_gen.graph import workspace_kinds as kinds
 from hiremate_gen.graph.call import Call, bind, nbytes, storage_bytes
 from hiremate_gen.graph.kinds import is_view
 from hiremate_gen.graph.workspace_conv import convolution, convolution_backward
+from hiremate_gen.graph.workspace_fourier import fourier
 
 THREADS = 8
 SCALARS = 128  # Python numbers become small tensors inside an op
@@ -60,7 +61,7 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
         "gather scatter scatter_add index_select index index_put _unsafe_index _unsafe_index_put index_add",
     ),
     (kinds.indexed, "embedding embedding_dense_backward"),
-    (kinds.fourier, "_fft_c2c _fft_r2c _fft_c2r"),
+    (fourier, "_fft_c2c _fft_r2c _fft_c2r"),
     (kinds.upsample, "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d"),
     (kinds.tables, "upsample_trilinear3d"),
     (kinds.pooled_backward, "avg_pool2d_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward"),

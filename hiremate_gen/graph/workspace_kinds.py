@@ -184,13 +184,6 @@ def sorted_values(call: Call, threads: int) -> int:
     return dense(call, threads) + threads * 8 * int(call.inputs[0].shape[-1] if call.inputs[0].ndim else 1)
 
 
-def fourier(call: Call, threads: int) -> int:
-    """Transforms over several dimensions work on copies."""
-    x = call.inputs[0]
-    copies = 2 if len(call.given.get("dim") or ()) > 1 else 1
-    return lazy(call) + copies * max(nbytes(x), nbytes(call.out))
-
-
 def embedding_bag(call: Call, threads: int) -> int:
     """Where each bag begins and ends and how many it has, for a mean; the length of each for a maximum."""
     bags = 8 * numel(call.tensor("offsets"))
