@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from hiremate_gen import targets
+from hiremate_gen.commands import Choice, Command, DefaultGroup, Seconds, show_version
 from hiremate_gen.config import STAGES, STRATEGIES, STRATEGY, TIME_LIMIT_S, Options, ProfileOptions
 from hiremate_gen.errors import UsageError
-from hiremate_gen.output import FIRST_LINE, check_target, difference
+from hiremate_gen.output import FIRST_LINE, check_target, difference, nearest
 from hiremate_gen.seal import outdated
 from hiremate_gen.terminal import exit_codes, progress, put, say, show
 from hiremate_gen.units import parse_size
@@ -24,46 +25,13 @@ os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 _PAGE = "<!DOCTYPE html>\n<!-- Report by hiremate-gen. -->"  # how a report begins
 _BEFORE_BUDGET = ("load", "trace", "graph", "partition")
+_MAKES = {  # what makes the file that a flag names
+    "--plan": "a run with --save-plan FILE makes one",
+    "--costs": "`hiremate-gen profile MODEL.py -o FILE` makes one; unit and roofline need none",
+}
 
 
-class _Default(click.Group):
-    """A group whose command `generate` need not be named."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # The group has no options of its own: whatever comes first belongs to `generate`, even when it is --help.
-        return super().parse_args(ctx, args if args[:1] and args[0] in self.commands else ["generate", *args])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return "" if name == "generate" else name, command, rest
-
-
-class _Context(click.Context):
-    """Says "hiremate-gen", not "hiremate-gen generate"."""
-
-    @property
-    def command_path(self) -> str:
-        return " ".join(super().command_path.split())
-
-
-class _Command(click.Command):
-    context_class = _Context
-
-
-def _show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            click.echo(f"hiremate-gen {version('hiremate-gen')}")
-        except PackageNotFoundError:
-            click.echo("hiremate-gen, not installed")
-        ctx.exit()
-
-
-@click.group(cls=_Default)
+@click.group(cls=DefaultGroup)
 def main() -> None:
     """See `generate`."""
 
@@ -74,7 +42,9 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--model", metavar="EXPR", help="How to build the model, in the namespace of MODEL.py."),
         click.option("--inputs", metavar="EXPR", multiple=True, help="One input; NAME=EXPR for a keyword. Repeatable."),
         click.option("--device", default="cpu", show_default=True, help="Where the step runs: cpu, cuda."),
-        click.option("--force", is_flag=True, help="Overwrite a file of others, or one that is up to date."),
+        click.option(
+            "--force", is_flag=True, help="Overwrite a file that is not ours; write again what is up to date."
+        ),
         click.option(
             "--traceback",
             "show_traceback",
@@ -88,28 +58,28 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@main.command(cls=_Command, epilog="See also: hiremate-gen profile MODEL.py -o profile.json")
+@main.command(cls=Command, epilog="See also: hiremate-gen profile MODEL.py -o profile.json")
 @click.argument("model_path", metavar="[MODEL.py]", required=False)
 @_shared
 @click.option("--budget", "budget_text", metavar="SIZE", default="", help="6GiB, 512MiB, 1.5GB, bytes, 60% of eager's.")
 @click.option("-o", "--output", metavar="OUT.py", help="Where the file goes; - is standard output.")
 @click.option("--costs", default="roofline", show_default=True, metavar="unit|roofline|FILE", help="Time of each op.")
-@click.option("--strategy", default=STRATEGY, show_default=True, type=click.Choice(STRATEGIES),
+@click.option("--strategy", default=STRATEGY, show_default=True, type=Choice(STRATEGIES),
               help="How the plan is found: ours, or a method of the literature.")  # fmt: skip
 @click.option("--plan", metavar="FILE", help="Emit from this plan; nothing is solved.")
 @click.option("--save-plan", metavar="FILE", help="Write the plan as JSON, too.")
-@click.option("--dump", type=click.Choice(STAGES), help="Print what this stage gives, and stop.")
+@click.option("--dump", type=Choice(STAGES), help="Print what this stage gives, and stop.")
 @click.option("--explain", is_flag=True, help="Print what is kept and why, and what lives at the peak.")
 @click.option("--sweep", is_flag=True, help="Print what each budget costs.")
 @click.option("--report", metavar="FILE.html", help="Write a page with plots and tables; with --sweep, of all budgets.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when OUT.py is not what would be written.")
 @click.option("--diff", is_flag=True, help="As --check, and print the difference.")
 @click.option("--time-limit", "time_limit_s", default=TIME_LIMIT_S, show_default=True, metavar="SECONDS",
-              type=click.FloatRange(min=0, min_open=True), help="For the solver.")  # fmt: skip
+              type=Seconds(), help="For the solver.")  # fmt: skip
 @click.option("--no-verify", "verify", flag_value=False, default=True, help="Do not run the result against eager.")
 @click.option("--no-cache", "cache", flag_value=False, default=True,
               help="Solve every block anew; else what was solved is kept in $HIREMATE_GEN_CACHE.")  # fmt: skip
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it.")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Show it.")
 @click.pass_context
 def generate(ctx: click.Context, /, show_traceback: bool, **given: Any) -> None:
     """Write OUT.py: the models of MODEL.py with a training step whose peak memory stays under the budget.
@@ -143,21 +113,27 @@ def _run(options: Options, subject: str, lazy: bool) -> None:
     _finish(options, result, subject)
 
 
-@main.command(cls=_Command)
-@click.argument("model_path", metavar="MODEL.py")
+@main.command(cls=Command)
+@click.argument("model_path", metavar="MODEL.py", required=False)
 @_shared
-@click.option("-o", "--output", metavar="FILE", required=True, help="Where the JSON goes; - is standard output.")
+@click.option("-o", "--output", metavar="FILE", help="Where the JSON goes; - is standard output.")
 def profile(show_traceback: bool, **given: Any) -> None:
     """Measure time and workspace of each distinct op of MODEL.py on this machine, for --costs FILE."""
     with exit_codes(show_traceback):
+        if given["model_path"] is None:
+            hint = "pass MODEL.py, as in: hiremate-gen profile MODEL.py -o profile.json"
+            raise UsageError("the model is missing", hint=hint)
+        if given["output"] is None:
+            raise UsageError("the output is missing", hint="pass -o profile.json, or -o - for standard output")
         options = ProfileOptions(**given)
         _check_source(options.model_path)
-        check_target(options.output, force=options.force, ours="{")
+        check_target(options.output, force=options.force, ours='{\n  "device": ')
         with progress() as report:
             from hiremate_gen.pipeline import profile as run
 
-            text = run(options, report)
-        put(options.output, text)
+            result = run(options, report)
+        put(options.output, result.text)
+        say(result.summary)
 
 
 def _jobs(ctx: click.Context, given: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -228,13 +204,15 @@ def _check_files(options: Options) -> None:
     """Everything about files that can be refused before any work.  Raises UsageError."""
     _check_source(options.model_path)
     for flag, path in (("--plan", options.plan), ("--costs", options.costs)):
-        if path is not None and not (flag == "--costs" and path in ("unit", "roofline")) and not os.path.isfile(path):
-            raise UsageError(f"there is no file {path}", where=flag)
+        usual = ("unit", "roofline") if flag == "--costs" else ()
+        if path is not None and path not in usual and not os.path.isfile(path):
+            what = f"{path} is a folder" if os.path.isdir(path) else f"there is no file {path}"
+            raise UsageError(what, where=flag, hint=nearest(path, usual) or _MAKES[flag])
     if options.dump or options.check or options.diff:
         return
     for path, ours in (
         (options.output, FIRST_LINE),
-        (options.save_plan, "{"),
+        (options.save_plan, '{\n "format": '),
         (options.report, _PAGE),
     ):
         if not path:
@@ -246,7 +224,10 @@ def _check_files(options: Options) -> None:
 
 def _check_source(path: str) -> None:
     if not os.path.isfile(path):
-        raise UsageError("is a folder" if os.path.isdir(path) else "there is no such file", where=path)
+        if os.path.isdir(path):
+            raise UsageError("is a folder", where=path, hint="pass the file in it that has the model")
+        hint = nearest(path) or "paths count from the folder that you are in"
+        raise UsageError("there is no such file", where=path, hint=hint)
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         if file.readline().rstrip() == FIRST_LINE:
             raise UsageError("was written by hiremate-gen", where=path, hint="plan the file that it was made from")

@@ -30,6 +30,15 @@ def check_target(path: str, *, force: bool, ours: str = FIRST_LINE) -> None:
         raise UsageError(message, where=path, hint="choose another name, or pass --force to overwrite it")
 
 
+def nearest(path: str, words: tuple[str, ...] = ()) -> str:
+    """A question for the one who meant another file of that folder, or one of `words`; empty when none is near."""
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder or "."):
+        return f"there is no folder {folder} either"
+    found = difflib.get_close_matches(name, [*words, *sorted(os.listdir(folder or "."))], n=1)
+    return f"did you mean {os.path.join(folder, found[0])}?" if found else ""
+
+
 def write(path: str, text: str) -> bool:
     """Write UTF-8 with \\n, all at once.  False, and the file untouched, when it holds just that already."""
     data = text.encode("utf-8")

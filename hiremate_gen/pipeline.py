@@ -26,6 +26,7 @@ from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_recurrent, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
+TOLD = 0.01  # of eager's peak: an estimate that was short by less is counted without a word
 SWEPT = 16  # parts of the range of budgets that --sweep looks at
 
 
@@ -129,6 +130,7 @@ def _checked(job: Job) -> Result:
     """Write, run against eager, and plan again with what was measured where the estimate was too low."""
     notes = [*job.loaded.notes, *job.costs.notes]
     reserve = job.given.reserve_bytes if job.given is not None else 0
+    again = 0  # of it, what this run found
     while True:
         written = _written(job, reserve)
         if not job.options.verify:
@@ -148,8 +150,10 @@ def _checked(job: Job) -> Result:
         excess = verdict.peak_generated_bytes - written.facts.peak_bytes
         if excess <= 0:
             break
-        notes.append(f"the step took {show_bytes(excess)} more than planned: counted, and planned again")
         reserve += excess
+        again += excess
+    if again >= TOLD * job.eager_peak_bytes:
+        notes.append(f"the step took {show_bytes(again)} more than estimated: counted, and planned again")
     return Result(written.text, _summary(tuple(notes), written), written.plan_json, *_reports(job, written, reserve))
 
 
@@ -253,8 +257,8 @@ def _written(job: Job, reserve: int) -> Written:
     return Written(plan, calls, facts, text, plan_json)
 
 
-def profile(options: ProfileOptions, report: Report) -> str:
-    """Measure the ops of a model on the device; the text of a profile.  Raises HiremateError."""
+def profile(options: ProfileOptions, report: Report) -> Result:
+    """Measure the ops of a model on the device; the profile, and a line on what is in it.  Raises HiremateError."""
     report("loading")
     loaded = load(
         LoadRequest(path=options.model_path, model=options.model, inputs=options.inputs, device=options.device)
@@ -262,7 +266,14 @@ def profile(options: ProfileOptions, report: Report) -> str:
     report("tracing")
     traced = _trace(loaded, WAYS[0])
     tell = lambda done, total: report(f"measuring {done} of {total}")  # noqa: E731
-    return measure_ops(traced.graph_module, options.device, tell).dumps()
+    found = measure_ops(traced.graph_module, options.device, tell)
+    where = "" if options.output == "-" else f" in {options.output}"
+    summary = (
+        f"{len(found.ops)} distinct ops of {loaded.source.name}{where}, "
+        f"measured on {found.device} with torch {found.torch}, threads: {found.threads}"
+    )
+    use = "" if options.output == "-" else f"\n  plan with them: --costs {options.output}"
+    return Result(found.dumps(), summary + use)
 
 
 def _trace(loaded: Loaded, way: str) -> Traced:

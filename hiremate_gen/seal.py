@@ -14,10 +14,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from hiremate_gen.config import Options
+from hiremate_gen.config import STRATEGY, TIME_LIMIT_S, Options
 from hiremate_gen.ir.decode import decode, digest
 from hiremate_gen.output import FIRST_LINE, read
 
@@ -25,6 +26,7 @@ ALGORITHM = 1  # raise it when files that earlier versions wrote should be writt
 OPEN = f"v{ALGORITHM}-{'0' * 12}-{'0' * 12}"  # stands in the header until the text is whole
 _SEAL = re.compile(r"^# seal +(?P<seal>v(?P<version>\d+)-(?P<made>[0-9a-f]{12})-(?P<text>[0-9a-f]{12}))$", re.M)
 _SOURCE = re.compile(r"^# (?:source)? +(\S.*?)\s+(?:# +)?sha256:([0-9a-f]{16})$", re.M)
+_COMMAND = re.compile(r"^# (hiremate-gen .*)$", re.M)
 _TORCH = re.compile(r"^# device .*\btorch ([\d.]+)", re.M)
 
 
@@ -72,11 +74,41 @@ def _changed_sources(options: Options, header: str) -> Iterator[str]:
 
 def _changed_options(options: Options, header: str) -> Iterator[str]:
     """What the header tells of why it was made otherwise."""
-    if f"# {options.command}\n" not in re.sub(r" \\\n# +", " ", header):
-        yield "it was made with other options"
+    made = _COMMAND.search(re.sub(r" \\\n# +", " ", header))
+    if made is None or made[1] != options.command:
+        yield f"it was made with other options{_other_options(made[1] if made else '', options.command)}"
     torch = _TORCH.search(header)
     if torch is not None and torch[1] != installed_torch():
         yield f"it was made with torch {torch[1]}, and here is {installed_torch() or 'none'}"
+
+
+def _other_options(made: str, here: str) -> str:
+    """` (--budget 60%, here 70%)`: what tells two command lines apart; empty when the header's cannot be read."""
+    try:
+        before, now = _flags(made), _flags(here)
+    except ValueError:
+        return ""
+    parts = [
+        f"{flag} {_value(before, flag)}, here {_value(now, flag)}"
+        for flag in dict.fromkeys([*before, *now])
+        if before.get(flag) != now.get(flag)
+    ]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _flags(command: str) -> dict[str, tuple[str, ...]]:
+    """Values by flag; each flag of a recorded command has one value, and some stand there several times."""
+    _, _, *words = shlex.split(command)
+    found: dict[str, tuple[str, ...]] = {}
+    for flag, value in zip(words[::2], words[1::2], strict=True):
+        found[flag] = (*found.get(flag, ()), value)
+    return found
+
+
+def _value(flags: Mapping[str, tuple[str, ...]], flag: str) -> str:
+    """As it would be typed; what a command leaves out has its default, or none."""
+    usual = {"--device": "cpu", "--costs": "roofline", "--strategy": STRATEGY, "--time-limit": f"{TIME_LIMIT_S:g}"}
+    return " ".join(map(shlex.quote, flags[flag])) if flag in flags else usual.get(flag, "not given")
 
 
 def _changed_files(options: Options) -> str:

@@ -129,10 +129,28 @@ def test_out_of_date(name: str, folder: Path) -> None:
     assert ("edited by hand" in result.stderr) == (name in ("line", "comment", "end"))
 
 
-@pytest.mark.parametrize("more", [("--budget", "91%"), ("--model", "Net()"), ("--device", "cuda"), ("--costs", "unit")])
-def test_other_options(more: tuple[str, str], folder: Path) -> None:
-    result = cli(*ARGS, *more, "--check")
-    assert result.exit_code == 1 and result.stderr == "out.py is not up to date: it was made with other options\n"
+OTHERS = {
+    "--budget 90%, here 91%": ("--budget", "91%"),
+    "--model not given, here 'Net( )'": ("--model", "Net( )"),
+    "--device cpu, here cuda": ("--device", "cuda"),
+    "--costs roofline, here unit": ("--costs", "unit"),
+    "--inputs not given, here a b=1": ("--inputs", "a", "--inputs", "b=1"),
+    "--budget 90%, here 91%; --costs roofline, here unit": ("--budget", "91%", "--costs", "unit"),
+}
+
+
+@pytest.mark.parametrize("words", OTHERS)
+def test_other_options(words: str, folder: Path) -> None:
+    """Which, and both values."""
+    result = cli(*ARGS, *OTHERS[words], "--check")
+    assert result.exit_code == 1
+    assert result.stderr == f"out.py is not up to date: it was made with other options ({words})\n"
+
+
+def test_a_command_that_cannot_be_read(folder: Path) -> None:
+    replace("out.py", "--budget 90%", "--budget '90%")
+    said = cli(*ARGS, "--budget", "91%", "--check").stderr
+    assert said.endswith(": it was made with other options; it was edited by hand\n")
 
 
 def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +173,7 @@ def test_another_folder_and_name(folder: Path) -> None:
     shutil.copy("out.py", "deep/out.py")
     assert cli(*ARGS[:-1], "deep/out.py", "--check").exit_code == 0
     shutil.copy("out.py", "other.py")
-    assert "other options" in cli(*ARGS[:-1], "other.py", "--check").stderr
+    assert "other options (-o out.py, here other.py)" in cli(*ARGS[:-1], "other.py", "--check").stderr
     shutil.copy("src/model.py", "src/net.py")
     assert "it was not made from src/net.py" in cli("src/net.py", *ARGS[1:], "--check").stderr
 

@@ -63,7 +63,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Options]:
         found.append(options)
         if options.device == "cuda":
             raise UnsupportedError("no", where=options.model_path)
-        return SimpleNamespace(text=FIRST_LINE + "\n", summary="done", plan_json="{}\n", tables=(), page="")
+        return SimpleNamespace(
+            text=FIRST_LINE + "\n", summary="done", plan_json='{\n "format": 1}\n', tables=(), page=""
+        )
 
     fake = ModuleType("hiremate_gen.pipeline")
     fake.generate = generate  # type: ignore[attr-defined]

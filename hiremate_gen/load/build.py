@@ -106,8 +106,8 @@ def check_device(device: str) -> None:
     """Raises LoadError when torch cannot use the device: fake tensors on a missing one would end the process."""
     try:
         kind = torch.device(device).type
-    except RuntimeError as error:
-        raise LoadError(str(error).partition("\n")[0], where="--device") from None
+    except RuntimeError:
+        raise LoadError(f"there is no device {device}", where="--device", hint="use cpu or cuda") from None
     if kind not in ("cpu", "cuda"):
         raise LoadError(f"{device} is not supported", where="--device", hint="use cpu or cuda")
     if kind == "cuda" and not torch.cuda.is_available():
