@@ -14,8 +14,8 @@ from command import ROOT, command
 KINDS = ROOT / "tests" / "kinds"
 
 
-@pytest.mark.parametrize("budget", ["100%", "70%"])
-@pytest.mark.parametrize("kind", ["fourier"])
+@pytest.mark.parametrize("budget", ["100%", "80%"])
+@pytest.mark.parametrize("kind", ["fourier", "fourier_in_place"])
 def test_command_and_eager(kind: str, budget: str, tmp_path: Path) -> None:
     """Bit for bit, and under the budget at the allocator."""
     shutil.copy(KINDS / f"{kind}.py", tmp_path / "model.py")

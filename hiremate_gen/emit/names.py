@@ -233,7 +233,7 @@ class Names:
                     wishes[value] = self._gradient_wishes(op, source)
         final = [v for v in wishes if self._graph.maker[v].derives is None and len(wishes[v]) > 1]
         wanted = {wishes[v][0]: v for v in final}  # a sum of gradients comes before what it is the sum of
-        wishes = {v: ws if wanted.get(ws[0], v) == v else ws[1:] for v, ws in wishes.items()}
+        wishes = {v: ws if wanted.get(ws[0], v) == v else ws[1:] or ws for v, ws in wishes.items()}
         self._names |= self._taken.all(wishes)
         self._names |= self._taken.all({v: self._gradient_view(v) for v in self._eligible(ops)})
 

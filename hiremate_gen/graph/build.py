@@ -13,7 +13,9 @@ from torch._functorch._aot_autograd import descriptors as d
 from hiremate_gen.errors import UnsupportedError
 from hiremate_gen.graph.arguments import argument, idle, source_of
 from hiremate_gen.graph.costs import Costs, op_call
-from hiremate_gen.graph.kinds import is_random, is_view, may_run_again, overwrites
+from hiremate_gen.graph.in_place import in_first, lies_in_first, overwritable, read_once
+from hiremate_gen.graph.kinds import is_random, is_view, may_run_again
+from hiremate_gen.graph.measure import OpCall
 from hiremate_gen.graph.origins import Origins
 from hiremate_gen.graph.profile import Measured
 from hiremate_gen.graph.rewrite import reserve_for_loss, rewrite, split_gradients
@@ -22,6 +24,7 @@ from hiremate_gen.graph.workspace import output_bytes
 from hiremate_gen.ir import Graph, Literal, Op, Output, Ref, Value
 
 aten = torch.ops.aten
+_WIDEST = {int: torch.int64, float: torch.float64, complex: torch.complex128, bool: torch.bool}
 
 
 @dataclass
@@ -120,7 +123,8 @@ def _call(reading: Reading, node: fx.Node) -> None:
         return
     if is_view(node.target) and isinstance(node.args[0], (int, float, complex)):
         # Autograd's formulas conjugate a number as they do a tensor.
-        reading.numbers[node] = Literal(source_of(node.target(torch.tensor(node.args[0]), *node.args[1:]).item()))
+        number = torch.tensor(node.args[0], dtype=_WIDEST[type(node.args[0])])
+        reading.numbers[node] = Literal(source_of(node.target(number, *node.args[1:]).item()))
         return
     if is_view(node.target):
         ancestor = same_view(node)
@@ -159,7 +163,10 @@ def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
         derives=reading.forward.get(sequence) if backward and not _adds_gradients(node) else None,
         origin=reading.origins.of(node),
     )
-    reading.ops.append(replace(op, inplace=_overwritable(reading, op, target)))
+    if lies_in_first(node, target):
+        reading.ops.extend(_in_first(reading, op, node))
+    else:
+        reading.ops.append(replace(op, inplace=overwritable(reading.values, op, target)))
 
 
 def _adds_gradients(node: fx.Node) -> bool:
@@ -208,27 +215,30 @@ def _unread_bytes(node: fx.Node, outputs: tuple[str | None, ...]) -> int:
     return sum(t.untyped_storage().nbytes() for t in unread)
 
 
-def _overwritable(reading: Reading, op: Op, target: torch._ops.OpOverload) -> tuple[str, ...]:
-    """Inputs that the result may overwrite: they own their storage and have the result's type and layout."""
-    out = op.outputs[0]
-    if out is None:
-        return ()
-    found, b = [], reading.values[out]
-    for position in overwrites(target, scaled=bool(op.kwargs), is_complex=b.dtype.startswith("complex")):
-        arg = op.args[position]
-        if not isinstance(arg, Ref):
-            continue
-        a = reading.values[arg.name]
-        same = (a.shape, a.stride, a.dtype, a.bytes) == (b.shape, b.stride, b.dtype, b.bytes)
-        others = [other for i, other in enumerate(op.args) if i != position and isinstance(other, Ref)]
-        aliased = any(reading.values[o.name].root == a.root for o in others)
-        if same and a.root == a.name and not a.static and a.kind != "tangent" and not aliased:
-            found.append(a.name)
-    return tuple(found)
+def _in_first(reading: Reading, op: Op, node: fx.Node) -> tuple[Op, ...]:
+    """`op` with its result in the first operand, always: in a copy where others read that, and never a second time."""
+    first = node.args[0]
+    op = replace(op, recomputable=False)
+    if isinstance(first, fx.Node) and not read_once(first, reading.names[first]):
+        copy, value = f"{node.name}_over", first.meta["val"]
+        reading.values[copy] = _value(copy, value.clone(), "activation", copy)
+        cost = reading.costs.of(OpCall("aten.clone.default", (value,), {}, value))
+        made = replace(
+            op,
+            name=copy,
+            target="aten.clone.default",
+            args=(Ref(reading.names[first]),),
+            kwargs=(),
+            outputs=(copy,),
+            time_s=cost.time_s,
+            workspace_bytes=cost.workspace_bytes,
+        )
+        op = replace(op, args=(Ref(copy), *op.args[1:]))
+        return made, replace(op, inplace=in_first(reading.values, op))
+    return (replace(op, inplace=in_first(reading.values, op)),)
 
 
 def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str | None, ...], device: str) -> Graph:
-
     output = next(n for n in graph_module.graph.nodes if n.op == "output")
     outputs: list[Output] = []
     gradients: list[tuple[str, str]] = []

@@ -45,9 +45,14 @@ def overwrites(target: OpOverload, *, scaled: bool, is_complex: bool) -> tuple[i
 
     `scaled` tells of an `alpha`, which goes to the second operand.
     """
-    if is_complex and (scaled or target not in _EXACT_COMPLEX):
+    if is_complex and rounds_by_place(target, scaled=scaled):
         return ()
     return tuple(at for at in IN_PLACE.get(target, ()) if not (at and scaled))
+
+
+def rounds_by_place(target: OpOverload, *, scaled: bool) -> bool:
+    """Whether the bits of a complex result depend on whether it lies in an operand.  Of elementwise ops only."""
+    return target in IN_PLACE and (scaled or target not in _EXACT_COMPLEX)
 
 
 def is_view(target: OpOverload) -> bool:
