@@ -141,6 +141,11 @@ def _checked(job: Job) -> Result:
         job.report("running it against eager")
         verdict = _verdict(job, written)
         if verdict.difference:
+            if verdict.unsteady:
+                raise UnsupportedError(
+                    f"{job.loaded.source.name} itself does not compute the same twice: {verdict.unsteady}",
+                    hint="draw random numbers from torch alone, and keep what changes from step to step in buffers",
+                )
             refuse_recurrent(job.loaded.model)
             folder = keep_evidence(written.text, written.plan_json, verdict.difference)
             raise InternalError(
@@ -149,12 +154,21 @@ def _checked(job: Job) -> Result:
             )
         excess = verdict.peak_generated_bytes - written.facts.peak_bytes
         if excess <= 0:
+            if verdict.unsteady:
+                notes.append(_unsteady_note(job, verdict.unsteady))
             break
         reserve += excess
         again += excess
     if again >= TOLD * job.eager_peak_bytes:
         notes.append(f"the step took {show_bytes(again)} more than estimated: counted, and planned again")
     return Result(written.text, _summary(tuple(notes), written), written.plan_json, *_reports(job, written, reserve))
+
+
+def _unsteady_note(job: Job, unsteady: str) -> str:
+    return (
+        f"{job.loaded.source.name} itself does not compute the same twice ({unsteady}): "
+        "the two were compared under torch.use_deterministic_algorithms, and are equal"
+    )
 
 
 def _reports(job: Job, written: Written, reserve: int) -> tuple[tuple[Table, ...], str]:

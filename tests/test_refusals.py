@@ -77,3 +77,12 @@ def test_said_in_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert result.exit_code == 3, result.output
     assert words in result.stderr
     assert result.stdout == ""
+
+
+def test_dice_that_torch_does_not_throw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "return (self.fc(x) * random.random()).tanh().sum()"
+    (tmp_path / "model.py").write_text("import random\n" + HEAD + indent(body, " " * 8) + INPUTS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["model.py", "--budget", "1GiB", "-o", "out.py"])
+    assert result.exit_code == 3 and "model.py itself does not compute the same twice: step 1: " in result.stderr
+    assert "\n  draw random numbers from torch alone" in result.stderr and not (tmp_path / "out.py").exists()

@@ -157,7 +157,7 @@ def _op(reading: Reading, node: fx.Node, target: torch._ops.OpOverload) -> None:
         backward=backward,
         view=view,
         random=random,
-        recomputable=not backward and may_run_again(target),
+        recomputable=not backward and may_run_again(target, node.args),
         time_s=cost.time_s,
         workspace_bytes=cost.workspace_bytes + _unread_bytes(node, outputs),
         derives=reading.forward.get(sequence) if backward and not _adds_gradients(node) else None,

@@ -77,9 +77,11 @@ def is_random(target: OpOverload, args: tuple[object, ...]) -> bool:
     return True
 
 
-def may_run_again(target: OpOverload) -> bool:
+def may_run_again(target: OpOverload, args: tuple[object, ...]) -> bool:
     """Whether a second run on the same values gives the same bits and no other effect."""
     namespace, name = target.namespace, target._schema.name.split("::")[1]
     if namespace not in ("aten", "prims"):
         return False  # a custom op may have state that its schema does not show
+    if name in ("index_put", "_unsafe_index_put") and len(args) > 3 and args[3]:
+        return False  # threads add up in the order in which they come
     return name not in _NEVER_AGAIN and not target._schema.is_mutable

@@ -73,7 +73,7 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.nothing, "clone _to_copy resolve_conj _conj_physical grid_sampler_2d"),
     (kinds.none, "cat stack constant_pad_nd slice_backward select_backward repeat roll flip tril triu"),
     (kinds.none, "slice_scatter select_scatter new_empty new_empty_strided linspace pixel_unshuffle"),
-    (kinds.dense, "dot _prelu_kernel"),
+    (kinds.dense, "dot _prelu_kernel _prelu_kernel_backward"),
     (kinds.none, "new_zeros new_ones new_full zeros ones full zeros_like ones_like full_like empty_like arange"),
     (kinds.none, "bernoulli rand_like randn_like rand randn scalar_tensor polar complex view_as_real_copy copy"),
     (kinds.none, "as_strided_scatter masked_scatter index_fill index_copy scatter_reduce diag_embed fill zero eye"),

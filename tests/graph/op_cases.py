@@ -100,6 +100,7 @@ def moves(dtype: torch.dtype) -> Iterator[Case]:
     yield case("_safe_softmax.default", y, -1)
     yield case("_safe_softmax.default", y, 1)
     yield case("_prelu_kernel.default", y, y[0, 0])
+    yield case("_prelu_kernel_backward.default", y, y, y[0, 0])
     yield case("constant_pad_nd.default", y, [1, 1])
     yield case("embedding.default", floats(512, 128, dtype=dtype), index)
     yield case("embedding_dense_backward.default", y, index, 512, -1, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import random
 from typing import Any
 
 import pytest
@@ -136,6 +137,36 @@ def test_a_fault_is_found_and_named(kind: type[nn.Module], words: str) -> None:
     verdict = compare(build(), build(kind))
     assert not verdict.equal
     assert words in verdict.difference
+
+
+class Restless(Net):
+    """Sums that come out a little different each time, as of threads, unless torch is told to be deterministic."""
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        out = super().forward(x)
+        chance = 0.0 if torch.are_deterministic_algorithms_enabled() else random()
+        return {**out, "loss": out["loss"] * (1 + 1e-3 * chance)}
+
+
+class RestlessAndWrong(Restless):
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        out = super().forward(x)
+        return {**out, "loss": out["loss"] * 1.5}
+
+
+class Dices(Net):
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        return super().forward(x * random())
+
+
+def test_eager_that_is_not_the_same_twice() -> None:
+    """Compared where torch is deterministic, and there what differs is a fault; the setting is left as it was."""
+    same, wrong, never = (compare(build(a), build(b)) for a, b in
+                          ((Restless, Restless), (Restless, RestlessAndWrong), (Dices, Dices)))  # fmt: skip
+    assert same.equal and "step 1: output['loss']" in same.unsteady and same.peak_generated_bytes
+    assert not wrong.equal and not wrong.unsteady
+    assert not never.equal and "step 1: output" in never.unsteady
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_an_error_in_the_original_is_not_hidden() -> None:
