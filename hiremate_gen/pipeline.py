@@ -22,7 +22,7 @@ from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
 from hiremate_gen.solve import keep_all, minimum
 from hiremate_gen.solve import plan as solve
-from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_recurrent, trace
+from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_known, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
@@ -146,7 +146,12 @@ def _checked(job: Job) -> Result:
                     f"{job.loaded.source.name} itself does not compute the same twice: {verdict.unsteady}",
                     hint="draw random numbers from torch alone, and keep what changes from step to step in buffers",
                 )
-            refuse_recurrent(job.loaded.model)
+            if verdict.changes and not verdict.difference.startswith("step 1"):
+                raise UnsupportedError(
+                    f"forward changes `{verdict.changes}`, and later steps depend on it: {verdict.difference}",
+                    hint="keep what changes from step to step in buffers",
+                )
+            refuse_known(job.loaded.model, job.options.model_path, job.loaded.source.text)
             folder = keep_evidence(written.text, written.plan_json, verdict.difference)
             raise InternalError(
                 f"what was generated is not what eager computes: {verdict.difference}",

@@ -67,6 +67,46 @@ OTHERS = {
 }
 
 
+CHECKED = {
+    "cell": (
+        "self.fc = nn.GRUCell(4, 4)",
+        "h = x\nfor _ in range(6):\n    h = self.fc(x, h)\nreturn h.square().mean()",
+        "recurrent layers cannot be planned bit for bit (fc is a GRUCell)\n  plan the part",
+    ),
+    "autocast": (
+        "pass",
+        "with torch.autocast('cpu'):\n    x = self.fc(torch.relu(self.fc(x)))\nreturn x.float().square().sum()",
+        "model.py:9: weights that are used several times under autocast cannot be planned bit for bit\n  use each",
+    ),
+    "state": (
+        "self.seen = []",
+        "h = self.fc(x)\nself.seen.append(h.detach())\nreturn (h + sum(self.seen)).square().mean()",
+        "forward changes `seen`, and later steps depend on it: step 2: output differs",
+    ),
+    "gradient": (
+        "pass",
+        "x = x.requires_grad_()\nreturn torch.autograd.grad(self.fc(x).tanh().sum(), x, create_graph=True)[0].sum()",
+        "model.py:10:16: forward takes gradients itself, with torch.autograd.grad",
+    ),
+    "generator": (
+        "self.dice = torch.Generator()",
+        "return (self.fc(x) + torch.randn(8, 4, generator=self.dice)).sum()",
+        "forward draws from a torch.Generator of its own\n  leave out generator=",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_is_not_as_in_eager_is_said_in_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, body, words = CHECKED[name]
+    head = HEAD.replace("    def forward", f"        {made}\n    def forward")
+    (tmp_path / "model.py").write_text(head + indent(body, " " * 8) + INPUTS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["model.py", "--budget", "1GiB", "-o", "out.py"])
+    assert result.exit_code == 3 and words in result.stderr, result.stderr
+    assert "object at 0x" not in result.stderr and not (tmp_path / "out.py").exists()
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_said_in_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, body, words = OTHERS[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from hiremate_gen.emit.identifiers import identifier
@@ -128,4 +129,4 @@ def _where(block: Block) -> str:
     """`h_0` of `transformer.h.0`: numbers alone say little."""
     parts = block.name.split("..")[0].split(".")
     last = max((n for n, part in enumerate(parts) if not part.isdigit()), default=0)
-    return "_".join(parts[last:])
+    return re.sub(r"\W", "_", "_".join(parts[last:]))  # blocks of one module are told apart by `@2`

@@ -14,13 +14,15 @@ from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.utils import _pytree as pytree
 
 from hiremate_gen.trace.leaves import Leaf, differentiable
+from hiremate_gen.trace.refusals import no_inner_gradients
 
 
 def direct_joint(
     model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[fx.GraphModule, tuple[Leaf, ...], pytree.TreeSpec]:
     """As `exported_joint`, from a copy of the module whose forward hands back tensors alone."""
-    flat, structure = pytree.tree_flatten(model(*args, **kwargs))
+    with no_inner_gradients():
+        flat, structure = pytree.tree_flatten(model(*args, **kwargs))
     tensors = [isinstance(v, torch.Tensor) for v in flat]
     floating = [i for i, v in enumerate(flat) if tensors[i] and v.requires_grad]
     wanted = differentiable({i: flat[i] for i in floating}, structure)
@@ -38,7 +40,8 @@ def _tensors_only(model: nn.Module, wanted: frozenset[int]) -> nn.Module:
     forward = model.forward
 
     def flat_forward(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        flat = pytree.tree_leaves(forward(*args, **kwargs), is_leaf=lambda x: x is None)
+        with no_inner_gradients():
+            flat = pytree.tree_leaves(forward(*args, **kwargs), is_leaf=lambda x: x is None)
         return tuple(
             None if not isinstance(v, torch.Tensor) else v if i in wanted else v.detach() for i, v in enumerate(flat)
         )

@@ -18,14 +18,14 @@ from torch.utils import _pytree as pytree
 
 from hiremate_gen.trace.constants import attributes_as_buffers, constants_as_buffers
 from hiremate_gen.trace.leaves import Leaf, differentiable
-from hiremate_gen.trace.refusals import Shown, refuse_unknown_shapes
+from hiremate_gen.trace.refusals import Shown, no_inner_gradients, refuse_unknown_shapes
 
 
 def exported_joint(
     model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shown: Shown
 ) -> tuple[fx.GraphModule, tuple[Leaf, ...], pytree.TreeSpec, dict[str, torch.Tensor]]:
     """The joint graph, what the model returns, and tensors that are neither parameters nor buffers."""
-    with attributes_as_buffers(model):
+    with attributes_as_buffers(model), no_inner_gradients():
         program = torch.export.export(model, args, kwargs, strict=False)
     refuse_unknown_shapes(program.graph, shown)
     exported = program.module()

@@ -45,10 +45,17 @@ def quiet() -> Iterator[None]:
 
 def explain(error: Exception, shown: Shown) -> HiremateError:
     """The error to show for an exception of the tracer."""
+    where, line = _position(error, shown)
     if isinstance(error, HiremateError):
+        error.where = error.where or where
         return error
     text = f"{type(error).__name__}: {error}"
-    where, line = _position(error, shown)
+    if "torch._C.Generator" in text:
+        return UnsupportedError(
+            "forward draws from a torch.Generator of its own",
+            where=where,
+            hint="leave out generator=: numbers from torch's own generator are planned for, and come out the same",
+        )
     if any(mark in text for mark in _DATA_DEPENDENT):
         op = _op(error) or _first(r"aten\.\w+", text)
         return UnsupportedError(
@@ -114,14 +121,44 @@ def _position(error: Exception, shown: Shown) -> tuple[str, str]:
     return "", ""
 
 
-def refuse_recurrent(model: nn.Module) -> None:
-    """Say that it is the recurrent layers when a model with some came out different from eager.
+def refuse_known(model: nn.Module, path: str, text: str) -> None:
+    """Say what it is when a model with some kinds of code came out different from eager.
 
-    Their kernels write in place into parts of larger tensors, which a functional trace does not reproduce to the bit.
+    `text` is that of the file at `path`.  Recurrent kernels write in place into parts of larger tensors, which a
+    functional trace does not reproduce to the bit.  Autocast converts a weight once however often it is used, and a
+    trace each time: gradients of the uses are then added up in another precision.
     """
-    found = next((f"{n} is an {type(m).__name__}" for n, m in model.named_modules() if isinstance(m, nn.RNNBase)), "")
+    recurrent = (nn.RNNBase, nn.RNNCellBase)
+    names = ((n, type(m).__name__) for n, m in model.named_modules() if isinstance(m, recurrent))
+    found = next((f"{n} is {'a' if kind.startswith('G') else 'an'} {kind}" for n, kind in names), "")
     if found:
         raise UnsupportedError(
             f"recurrent layers cannot be planned bit for bit ({found})",
             hint="plan the part of the model before or after them as a module of its own",
         )
+    rows = enumerate(text.split("\n"), 1)
+    line = next((n for n, row in rows if re.search(r"\bautocast\(", row.partition("#")[0])), 0)
+    if line:
+        raise UnsupportedError(
+            "weights that are used several times under autocast cannot be planned bit for bit",
+            where=f"{path}:{line}",
+            hint="use each weight once inside it, or convert the model with .to(torch.bfloat16) instead",
+        )
+
+
+@contextmanager
+def no_inner_gradients() -> Iterator[None]:
+    """While inside, gradients that forward asks for are refused: their own gradients are not in a trace."""
+    original = torch.autograd.grad
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise UnsupportedError(
+            "forward takes gradients itself, with torch.autograd.grad: their own gradients cannot be planned",
+            hint="plan the part of the model that has none as a module of its own",
+        )
+
+    torch.autograd.grad = refuse
+    try:
+        yield
+    finally:
+        torch.autograd.grad = original

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,8 @@ class Verdict:
     """`difference` names the first thing that is not as in eager, empty when all is; peaks are 0 when not measured.
 
     `unsteady` names the first thing that eager itself does not compute twice the same: the two were then compared with
-    torch's deterministic algorithms.
+    torch's deterministic algorithms.  `changes`, where they differ, is what a step of eager changes in its modules
+    besides tensors: "cache", or empty.
     """
 
     equal: bool
@@ -34,6 +35,7 @@ class Verdict:
     peak_eager_bytes: int = 0
     peak_generated_bytes: int = 0
     unsteady: str = ""
+    changes: str = ""
 
 
 def compare(
@@ -65,7 +67,7 @@ def compare(
                 if found and not _unsteady(original, steps, seed, 1):
                     unsteady = ""  # what differs now is not eager's doing
         if found or not peaks:
-            return Verdict(not found, found, unsteady=unsteady)
+            return Verdict(not found, found, unsteady=unsteady, changes=_changes(original, seed) if found else "")
         theirs = _memory(other)
         doubtful = eager_peak or theirs.kept_bytes > LEFT_OVER_BYTES
         mine = _memory(eager) if doubtful else Memory(0, 0)
@@ -86,6 +88,24 @@ def _unsteady(original: Callable[[], Built], steps: int, seed: int, tries: int) 
     """What eager does not compute twice the same: kernels that add up as threads come by differ from run to run."""
     pairs = (_pair(original, original, seed) for _ in range(tries))
     return next((found for pair in pairs for found in _differences(*pair, steps, seed)), "")
+
+
+def _changes(original: Callable[[], Built], seed: int) -> str:
+    """The first attribute that a step changes: of numbers and texts the value counts, of containers their size."""
+    side, _ = _pair(original, original, seed)
+
+    def state() -> dict[str, object]:
+        plain = (bool, int, float, str, type(None))
+        return {
+            f"{path}.{name}".lstrip("."): len(value) if isinstance(value, Sized) else value
+            for path, module in side.model.named_modules()
+            for name, value in vars(module).items()
+            if isinstance(value, plain) or (isinstance(value, Sized) and not isinstance(value, Tensor))
+        }
+
+    before = state()
+    _try(side.step, mute=True)
+    return next((name for name, value in state().items() if before.get(name) != value), "")
 
 
 @contextmanager
