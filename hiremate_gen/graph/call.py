@@ -91,9 +91,18 @@ def channels_last(t: Tensor) -> bool:
     )
 
 
+SQUARE = 60 * 60  # elements of the buffer that turns a matrix
+
+
 def copied(t: Tensor) -> int:
-    """Bytes of the dense copy that a kernel makes of an input that lies in no dense order (0: it needs none)."""
-    return 0 if t.is_contiguous() or channels_last(t) else nbytes(t)
+    """Bytes of the dense copy that a kernel makes of an input that lies in no dense order (0: it needs none).
+
+    A large matrix is turned in squares, by way of a buffer.
+    """
+    if t.is_contiguous() or channels_last(t):
+        return 0
+    turned = t.ndim == 2 and t.stride(0) == 1 and t.stride(1) == t.shape[0] and numel(t) >= SQUARE
+    return nbytes(t) + (SQUARE * t.element_size() if turned else 0)
 
 
 def low_precision(t: Tensor) -> bool:

@@ -19,10 +19,11 @@ def real_arguments(
 ) -> Arguments:
     """Arguments to call an op with.  Integers are valid as indices and as classes; floats lie in [0.5, 1.5)."""
     limit = _index_limit(target, args)
+    rising = target == "aten._embedding_bag.default"  # where bags begin
 
     def fill(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return _real(value, device, generator, limit)
+            return _real(value, device, generator, limit, rising)
         return torch.device(device) if isinstance(value, torch.device) else value
 
     return tree_map(fill, tuple(args)), tree_map(fill, dict(kwargs))
@@ -35,7 +36,7 @@ def _index_limit(target: str, args: Sequence[Any]) -> int:
     return min(limit, int(args[2])) if target == "aten.embedding_dense_backward.default" else limit
 
 
-def _real(fake: Tensor, device: str, generator: torch.Generator, limit: int) -> Tensor:
+def _real(fake: Tensor, device: str, generator: torch.Generator, limit: int, rising: bool) -> Tensor:
     made = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=device)
     flat = torch.empty(0, dtype=fake.dtype, device=device).set_(made.untyped_storage())
     if fake.dtype == torch.bool:
@@ -43,5 +44,6 @@ def _real(fake: Tensor, device: str, generator: torch.Generator, limit: int) -> 
     elif fake.dtype.is_floating_point or fake.dtype.is_complex:
         flat.copy_(torch.rand(flat.shape, generator=generator) + 0.5)
     else:
-        flat.copy_(torch.arange(numel(flat)) % limit)
+        numbers = torch.arange(numel(flat))
+        flat.copy_(numbers * limit // max(1, numel(flat)) if rising else numbers % limit)
     return made.conj() if fake.is_complex() and fake.is_conj() else made

@@ -42,6 +42,10 @@ _RULES: dict[str, Rule] = {
     "logsumexp": kinds.logsumexp,
     "_safe_softmax": kinds.safe_softmax,
     "upsample_bicubic2d": kinds.bicubic,
+    "_euclidean_dist": kinds.distances,
+    "roll": kinds.rolled,
+    "cumsum": kinds.scan,
+    "cumprod": kinds.scan,
     "im2col": kinds.unfold,
     "sort": kinds.sorted_values,
     "_embedding_bag": kinds.embedding_bag,
@@ -67,11 +71,11 @@ _GROUPS: tuple[tuple[Rule, str], ...] = (
     (kinds.pooled_backward, "avg_pool2d_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward"),
     (kinds.pooled_backward, "reflection_pad2d_backward upsample_nearest2d_backward upsample_bilinear2d_backward"),
     (kinds.bicubic, "upsample_bicubic2d_backward"),
-    (kinds.dense, "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data cumsum cumprod topk"),
+    (kinds.dense, "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data topk"),
     (kinds.dense, "nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward"),
     (kinds.dense, "max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d reflection_pad2d pixel_shuffle"),
     (kinds.nothing, "clone _to_copy resolve_conj _conj_physical grid_sampler_2d"),
-    (kinds.none, "cat stack constant_pad_nd slice_backward select_backward repeat roll flip tril triu"),
+    (kinds.none, "cat stack constant_pad_nd slice_backward select_backward repeat flip tril triu"),
     (kinds.none, "slice_scatter select_scatter new_empty new_empty_strided linspace pixel_unshuffle"),
     (kinds.dense, "dot _prelu_kernel _prelu_kernel_backward"),
     (kinds.none, "new_zeros new_ones new_full zeros ones full zeros_like ones_like full_like empty_like arange"),
@@ -127,9 +131,11 @@ def has_rule(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], output
 
 
 def output_bytes(target: str, args: Sequence[Any], kwargs: Mapping[str, Any], outputs: object) -> tuple[int, ...]:
-    """Bytes of storage that each output really keeps: what the fake tensor says, but for the reduced losses."""
+    """Bytes of storage that an output really keeps: what the fake tensor says, but for reduced losses and `col2im`."""
     call = bind(target, args, kwargs, outputs)
     if call.name in _KEEPS_TERMS and call.given.get("reduction") != 0:
+        return (nbytes(call.inputs[0]),)
+    if call.name == "col2im":  # made in the storage of the columns
         return (nbytes(call.inputs[0]),)
     return tuple(storage_bytes(t) if isinstance(t, Tensor) else 0 for t in call.outputs)
 

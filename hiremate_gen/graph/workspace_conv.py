@@ -16,7 +16,9 @@ from torch import Tensor
 from hiremate_gen.graph.call import Call, channels_last, nbytes, numel
 
 BLOCK = 16  # channels
-SMALL_IMAGE = 20480  # elements of a batch of one below which ATen's own kernel runs
+SMALL_IMAGE = (
+    20480  # elements of a batch of one, the last of three dimensions not counted, below which ATen's own kernel runs
+)
 SLACK = 40960  # barriers and tails of per-thread buffers
 
 
@@ -62,7 +64,9 @@ class Conv:
         if self.w.dtype not in (torch.float32, torch.bfloat16):
             return False
         big_kernel = all(k > 3 for k in self.w.shape[-2:])
-        return self.groups > 1 or big_kernel or self.x.shape[0] > 1 or numel(self.x) > SMALL_IMAGE
+        return (
+            self.groups > 1 or big_kernel or self.x.shape[0] > 1 or prod(int(n) for n in self.x.shape[:4]) > SMALL_IMAGE
+        )
 
     @property
     def channels_last(self) -> bool:
@@ -125,8 +129,11 @@ def convolution(call: Call, threads: int) -> int:
     conv = _conv(call, call.tensor("input"), call.out, threads)
     extra = _relaid(conv, conv.x) + _relaid(conv, conv.w)
     if not conv.blocked:
-        whole = not conv.transposed or conv.x.ndim < 5
-        return extra + (conv.columns if whole else conv.columns // max(1, int(conv.x.shape[0])))
+        if not conv.transposed or conv.x.ndim < 5:
+            return extra + conv.columns
+        # Image by image, and a bias is added as a product with ones.
+        ones = 0 if call.given["bias"] is None else prod(int(n) for n in conv.y.shape[2:]) * conv.y.element_size()
+        return extra + conv.columns // max(1, int(conv.x.shape[0])) + ones
     if conv.channels_last:
         turned = conv.yb + 2 * _gather(conv, conv.y, conv.x) if conv.transposed else 0
         joined = conv.yb if conv.single and conv.w.shape[0] > conv.groups else 0

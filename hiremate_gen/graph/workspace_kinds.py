@@ -184,6 +184,16 @@ def sorted_values(call: Call, threads: int) -> int:
     return dense(call, threads) + threads * 8 * int(call.inputs[0].shape[-1] if call.inputs[0].ndim else 1)
 
 
+def scan(call: Call, threads: int) -> int:
+    """Masks and integers are converted first."""
+    return dense(call, threads) + casts(call)
+
+
+def rolled(call: Call, threads: int) -> int:
+    """One dimension after the other, each into a tensor of its own."""
+    return lazy(call) + max(0, len(call.given["dims"] or ()) - 1) * nbytes(call.out)
+
+
 def embedding_bag(call: Call, threads: int) -> int:
     """Where each bag begins and ends and how many it has, for a mean; the length of each for a maximum."""
     bags = 8 * numel(call.tensor("offsets"))
@@ -191,10 +201,14 @@ def embedding_bag(call: Call, threads: int) -> int:
 
 
 def embedding_bag_backward(call: Call, threads: int) -> int:
-    """The indices sorted, with their places and counts; for a maximum, an index and a value for each entry."""
+    """The indices sorted, with their places and counts, and their bags where forward did not say; for a maximum, an
+    index and a value for each entry."""
+    indices, grad = numel(call.tensor("indices")), call.tensor("grad")
     if call.given["mode"] == 2:
-        return numel(call.tensor("grad")) * 12 + 8 * numel(call.tensor("bag_size"))
-    return 3 * 8 * numel(call.tensor("indices"))
+        return copied(grad) + numel(grad) * 12 + 8 * numel(call.tensor("bag_size"))
+    of = call.given.get("offset2bag")
+    bags = 8 * (indices + 1) if isinstance(of, Tensor) and not numel(of) else 0
+    return copied(grad) + 3 * 8 * indices + bags
 
 
 def matrix_vector(call: Call, threads: int) -> int:
@@ -207,9 +221,12 @@ def matrix_vector(call: Call, threads: int) -> int:
 def distances(call: Call, threads: int) -> int:
     """Large Euclidean distances are products of the points, each longer by its squared length and a one."""
     points = (call.tensor("x1"), call.tensor("x2"))
-    product = call.given["p"] == 2 and call.given["compute_mode"] != 2 and any(int(p.shape[-2]) > 25 for p in points)
+    product = call.name == "_euclidean_dist" or (
+        call.given["p"] == 2 and call.given["compute_mode"] != 2 and any(int(p.shape[-2]) > 25 for p in points)
+    )
     longer = sum(nbytes(p) + 2 * nbytes(p) // max(1, int(p.shape[-1])) for p in points)
-    return dense(call, threads) + (longer if product else 0)
+    packed = threads * PACKED if low_precision(call.out) else 0
+    return dense(call, threads) + (longer + packed if product else 0)
 
 
 def unknown(call: Call, threads: int) -> int:

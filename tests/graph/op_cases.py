@@ -73,6 +73,11 @@ def rows(dtype: torch.dtype) -> Iterator[Case]:
     yield case("var.correction", y, [-1])
     yield case("logsumexp.default", y, [-1])
     yield case("cumsum.default", y, -1)
+    yield case("cumsum.default", y > 1, -1)
+    yield case("roll.default", y, [1, 2], [0, 1])
+    yield case("roll.default", y, [1, 2, 3], [0, 1, 2])
+    yield case("_log_softmax.default", y[0].t(), 1, False)
+    yield case("_euclidean_dist.default", y[0], y[1])
     yield case("amax.default", y, [-1])
     yield case("topk.default", y, 5)
     yield case("sort.default", y)
@@ -284,11 +289,21 @@ def depthwise(shapes: tuple[tuple[int, ...], ...]) -> Iterator[Case]:
             yield case("convolution_backward.default", torch.rand_like(y), x, w, bias, *shape, [True] * 3)
 
 
+def small_volumes() -> Iterator[Case]:
+    """A batch of one below the size from which oneDNN takes it; the last dimension does not count."""
+    x, w, bias = floats(1, 16, 8, 8, 8), floats(16, 8, 2, 2, 2), floats(8)
+    yield case("convolution.default", x, w, bias, [2] * 3, [0] * 3, [1] * 3, True, [0] * 3, 1)
+    x, w = floats(1, 16, 16, 16, 16), floats(8, 16, 3, 3, 3)
+    shape = ([1] * 3, [1] * 3, [1] * 3, False, [0] * 3, 1)
+    yield case("convolution.default", x, w, bias, *shape)
+    yield case("convolution_backward.default", floats(1, 8, 16, 16, 16), x, w, [8], *shape, [True] * 3)
+
+
 def exact() -> list[Case]:
     """Cases whose estimate must be tight."""
     found = [*pointwise(torch.float32), *rows(torch.float32), *moves(torch.float32), *products(torch.float32)]
     found += [*images(False), *images(True), *attention(torch.float32), *complexes(), *spectra()]
-    found += [*volumes(), *seldom(), *bags(), *depthwise(DEPTHWISE)]
+    found += [*volumes(), *small_volumes(), *seldom(), *bags(), *depthwise(DEPTHWISE)]
     return [*found, *products(torch.float64)]
 
 

@@ -117,6 +117,13 @@ def test_a_reduced_loss_keeps_its_terms() -> None:
     assert output_bytes("aten.mse_loss.default", (x, x, 0), {}, terms) == (4000,)
 
 
+def test_an_image_keeps_the_storage_of_its_columns() -> None:
+    args: tuple[Any, ...] = (torch.rand(4, 144, 64), [8, 8], [3, 3], [1, 1], [1, 1], [1, 1])
+    image = torch.ops.aten.col2im.default(*args)
+    fake = torch.empty(image.shape, device="meta")
+    assert output_bytes("aten.col2im.default", args, {}, fake) == (image.untyped_storage().nbytes(),) == (147456,)
+
+
 def test_estimate_does_not_depend_on_the_machine_s_threads() -> None:
     call = next(c for c in joint.calls("resnet") if "convolution_backward" in c.target)
     seen = set()
