@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from hiremate_gen.emit.faces import Seen
 from hiremate_gen.emit.identifiers import identifier
 from hiremate_gen.emit.names import Names, static_values
 from hiremate_gen.ir import Block, Chain, Graph
@@ -33,16 +34,21 @@ class Blocks:
     gradients: tuple[tuple[Gradient, ...], ...] = field(init=False)
     kinds: tuple[str, ...] = field(init=False)  # class of its module: "Block"
     labels: tuple[str, ...] = field(init=False)  # the same, told apart where blocks of one class do different work
+    readers: dict[str, set[str]] = field(default_factory=dict)  # root -> ops
 
     def __post_init__(self) -> None:
         numbers = range(len(self.chain.blocks))
+        for op in self.graph.computes:
+            for root in self.graph.reads[op.name]:
+                self.readers.setdefault(root, set()).add(op.name)
         owned = self._owned_gradients()
         written = {b for op in self.graph.ops for _, b in op.writes_buffer} | self._batch_norm_buffers()
         statics = [self._static_roots(n, owned[n]) for n in numbers]
         self.weights = tuple(tuple(v for v in vs if v not in written) for vs in statics)
         self.buffers = tuple(tuple(v for v in vs if v in written) for vs in statics)
         self.prefixes = tuple(self._prefix(b, vs) for b, vs in zip(self.chain.blocks, statics, strict=True))
-        self.names = tuple(Names(self.graph, b, p) for b, p in zip(self.chain.blocks, self.prefixes, strict=True))
+        seen = Seen(self.graph)
+        self.names = tuple(Names(self.graph, b, p, seen) for b, p in zip(self.chain.blocks, self.prefixes, strict=True))
         self.gradients = tuple(self._keyed(n, owned[n]) for n in numbers)
         self.labels = self._labels()
 

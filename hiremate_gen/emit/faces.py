@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from hiremate_gen.emit.products import RESHAPES, reads
 from hiremate_gen.ir import Block, Graph
 
 
-def faces(graph: Graph, block: Block) -> dict[str, str]:
+@dataclass
+class Seen:
+    """How everything reads the storages of a graph: root -> first views on the way, root -> ops that read it."""
+
+    graph: Graph
+    tops: dict[str, dict[str, None]] = field(default_factory=dict)
+    readers: dict[str, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for op in self.graph.computes:
+            for name in (*reads(self.graph, op), *(v for v, _ in op.writes_buffer)):
+                self._see(name)
+                self.readers.setdefault(self.graph.index[name].root, set()).add(op.name)
+        for _, gradient in self.graph.gradients:
+            self._see(gradient)
+        for output in self.graph.outputs:
+            if output.value is not None:
+                self._see(output.value)
+
+    def _see(self, name: str) -> None:
+        self.tops.setdefault(self.graph.index[name].root, {})[_top(self.graph, name)] = None
+
+
+def faces(graph: Graph, block: Block, seen: Seen) -> dict[str, str]:
     """Value -> the root whose name stands for it, for roots of `block` that are only ever read through one reshape.
 
     Roots that other blocks read keep their own shape, as do results of calls that return several.
     """
     mine = {*block.forward, *block.backward}
-    tops: dict[str, dict[str, None]] = {}
-    barred: set[str] = {r for r in (block.input, block.output, block.grad_output, block.grad_input) if r is not None}
-    for op in graph.ops:
-        if op.view:
-            continue
-        for name in (*reads(graph, op), *(v for v, _ in op.writes_buffer)):
-            root = graph.index[name].root
-            tops.setdefault(root, {})[_top(graph, name)] = None
-            if op.name not in mine:
-                barred.add(root)
-    for name in (*(g for _, g in graph.gradients), *(o.value for o in graph.outputs if o.value is not None)):
-        tops.setdefault(graph.index[name].root, {})[_top(graph, name)] = None
+    ends = {block.input, block.output, block.grad_output, block.grad_input}
     found: dict[str, str] = {}
     for op in (graph.op[name] for name in (*block.forward, *block.backward)):
+        if op.tupled or f"{op.name}_mask" in mine:
+            continue
         for root in graph.writes[op.name]:
-            if root not in barred and not op.tupled and f"{op.name}_mask" not in mine and _one(graph, tops.get(root)):
-                found.update(dict.fromkeys(tops[root], root))
+            inside = root not in ends and seen.readers.get(root, mine) <= mine
+            if inside and _one(graph, seen.tops.get(root)):
+                found.update(dict.fromkeys(seen.tops[root], root))
     return found
 
 

@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 
 from hiremate_gen.emit.blocks import Blocks
+from hiremate_gen.emit.families import families
 from hiremate_gen.emit.functions import Function
-from hiremate_gen.emit.identifiers import RESERVED
+from hiremate_gen.emit.identifiers import RESERVED, camel, snake
 from hiremate_gen.emit.parts import ChunkPart, ClassPart, FunctionPart, StepPart
 from hiremate_gen.emit.rows import rows
-from hiremate_gen.emit.split import Part, halves
+from hiremate_gen.emit.split import Part, distinct, halves
 from hiremate_gen.emit.steps import Steps, input_slot
 from hiremate_gen.emit.table import describe, instances
 from hiremate_gen.ir import Chain, Graph, Schedule
 
+LONGEST = 120  # lines of a function
 _MOST_PIECES = 32
 _LONGEST_CHUNK = 80  # lines
+_AROUND = {"class": 9, "forward": 4, "backward": 5}  # lines that are not calls
 _PHASES = {"forward": "Forward of", "recompute": "Forward again of", "backward": "Backward of"}
 
 
 @dataclass
 class Glue:
-    """Builds the parts block by block; equal text is written once."""
+    """Builds the parts block by block; equal text is written once.
 
-    graph: Graph
-    chain: Chain
+    `parts` are what the blocks of a kind, by twin, are cut in to begin with; with `only` nothing is built for blocks of
+    other numbers.
+    """
+
+    blocks: Blocks
     schedule: Schedule
     reserved: frozenset[str]
-    too_long: Callable[[Function], bool]
-    count_lines: Callable[[tuple[str, ...]], int]  # as black writes them
-    blocks: Blocks = field(init=False)
+    length: Callable[[Function], int]  # lines, as black writes them
+    count_lines: Callable[[tuple[str, ...]], int]
+    parts: Mapping[int, tuple[Part, ...]]
+    only: Collection[int] | None = None
     steps: Steps = field(init=False)
     functions: dict[str, dict[tuple[object, ...], FunctionPart]] = field(default_factory=dict)
     classes: dict[ClassPart, list[int]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    at: dict[str, dict[str, int]] = field(default_factory=dict)  # function -> op -> line of its body
+    lengths: dict[str, int] = field(default_factory=dict)  # of functions
     peak: tuple[str, int] | None = None  # function, line: where the step's peak is
     uses_rng: bool = False
 
     def __post_init__(self) -> None:
-        self.blocks = Blocks(self.graph, self.chain)
         self.used = set(self.reserved | RESERVED)
         self._divide()
 
+    @property
+    def graph(self) -> Graph:
+        return self.blocks.graph
+
+    @property
+    def chain(self) -> Chain:
+        return self.blocks.chain
+
     def _divide(self) -> None:
         """Cut the blocks of a kind in more parts while one of their functions is too long, and parts in pieces."""
-        parts: dict[int, tuple[Part, ...]] = {b.twin: (Part("", 0, len(b.forward)),) for b in self.chain.blocks}
+        whole = {b.twin: (Part("", 0, len(b.forward)),) for b in self.chain.blocks}
+        self.parts = parts = {**whole, **self.parts}
         pieces: dict[tuple[int, int, str], int] = {}
         while True:
             cuts = tuple(parts[b.twin] for b in self.chain.blocks)
@@ -59,7 +73,7 @@ class Glue:
             before = (dict(parts), dict(pieces))
             for twin in sorted({twin for twin, _, _ in long}):
                 mine = {part for t, part, _ in long if t == twin}
-                new = self._halved(twin, parts[twin], mine)
+                new = self.halved(twin, mine)
                 if len(new) > len(parts[twin]):
                     parts[twin] = new
                     pieces = {key: n for key, n in pieces.items() if key[0] != twin}
@@ -72,17 +86,20 @@ class Glue:
         """(twin, part, phase) of functions that are."""
         found = set()
         for k, run in enumerate(self.steps.runs):
+            if self.only is not None and run.number not in self.only:
+                continue
             key = (self.chain.blocks[run.call.block].twin, run.part, run.call.phase)
-            if key not in found and self.too_long(self.steps.function(k, self._outputs(k))):
+            if key not in found and self.length(self.steps.function(k, self._outputs(k))) > LONGEST:
                 found.add(key)
         return found
 
-    def _halved(self, twin: int, parts: tuple[Part, ...], long: set[int]) -> tuple[Part, ...]:
+    def halved(self, twin: int, chosen: set[int]) -> tuple[Part, ...]:
+        """The parts of a kind, those with the numbers `chosen` in two where they are long enough for that."""
         block, prefix = self.chain.blocks[twin], self.blocks.prefixes[twin]
         new: list[Part] = []
-        for n, part in enumerate(parts):
-            new += (halves(self.graph, block, prefix, part) if n in long else None) or (part,)
-        return _distinct(new)
+        for n, part in enumerate(self.parts[twin]):
+            new += (halves(self.graph, block, prefix, part) if n in chosen else None) or (part,)
+        return distinct(new)
 
     def _outputs(self, k: int) -> tuple[str, ...]:
         """What the model returns, from the last run of the last block's forward."""
@@ -95,7 +112,7 @@ class Glue:
     def build(self) -> None:
         """Fill the parts."""
         again = {r.call.block for r in self.steps.runs if r.call.block != r.number}
-        for number in range(len(self.chain.blocks)):
+        for number in range(len(self.chain.blocks)) if self.only is None else self.only:
             part = self._class(number, number in again)
             self.classes.setdefault(part, []).append(number)
 
@@ -184,6 +201,19 @@ class Glue:
         )
 
     @property
+    def twins(self) -> list[int]:
+        """The kind of each class."""
+        return [self.chain.blocks[numbers[0]].twin for numbers in self.classes.values()]
+
+    @property
+    def lines(self) -> int:
+        """About how many lines the functions and classes take."""
+        classes = families(list(self.classes), self.twins)
+        calls = sum(self.count_lines(step.lines) for part in classes for step in part.steps)
+        around = sum(_AROUND[part] for c in classes for part in ("class", *c.methods))
+        return sum(self.lengths.values()) + calls + around
+
+    @property
     def groups(self) -> list[list[int]]:
         """Numbers of the blocks that share a class."""
         return list(self.classes.values())
@@ -225,7 +255,7 @@ class Glue:
             group[text] = FunctionPart(
                 name, doc, parameters, function.annotation, function.body, function.returns, run.call.phase
             )
-            self.at[name] = function.at
+            self.lengths[name] = self.length(function)
         return group[text].name
 
     def _unique(self, base: str) -> str:
@@ -240,30 +270,10 @@ class Glue:
         done = []
         for part, numbers in self.classes.items():
             name = self._unique(f"{camel(self.blocks.labels[numbers[0]])}Step")
-            done.append((replace(part, name=name, doc=describe(self, numbers)), tuple(numbers)))
-        return tuple(done)
+            done.append(replace(part, name=name, doc=describe(self, numbers)))
+        return tuple(zip(families(done, self.twins), map(tuple, self.groups), strict=True))
 
     def rows(self, classes: tuple[tuple[ClassPart, tuple[int, ...]], ...]) -> tuple[str, ...]:
         """Rows of the table of blocks but the last: a class and the path of the block's module."""
         names = {n: part.name for part, numbers in classes for n in numbers}
         return rows([(names[n], self.blocks.prefixes[n]) for n in range(len(self.chain.blocks) - 1)])
-
-
-def _distinct(parts: list[Part]) -> tuple[Part, ...]:
-    """Parts of one module get numbers: functions are named after them."""
-    plain = [re.sub(r"_part\d+$", "", part.name) for part in parts]
-    found = []
-    for k, (part, name) in enumerate(zip(parts, plain, strict=True)):
-        number = plain[: k + 1].count(name)
-        found.append(replace(part, name=f"{name}_part{number}" if plain.count(name) > 1 else name))
-    return tuple(found)
-
-
-def snake(label: str) -> str:
-    """`CausalSelfAttention` -> `causal_self_attention`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", label).lower()
-
-
-def camel(label: str) -> str:
-    """`ln_f_lm_head` -> `LnFLmHead`."""
-    return "".join(part[:1].upper() + part[1:] for part in label.split("_") if part)

@@ -82,3 +82,13 @@ class Taken:
             if key not in found:
                 found[key] = self.one(names[-1])
         return found
+
+
+def snake(label: str) -> str:
+    """`CausalSelfAttention` -> `causal_self_attention`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", label).lower()
+
+
+def camel(label: str) -> str:
+    """`ln_f_lm_head` -> `LnFLmHead`."""
+    return "".join(part[:1].upper() + part[1:] for part in label.split("_") if part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hiremate_gen.emit.faces import faces
+from hiremate_gen.emit.faces import Seen, faces
 from hiremate_gen.emit.identifiers import RESERVED, Taken, identifier, short
 from hiremate_gen.emit.products import RESHAPES, reads
 from hiremate_gen.emit.sources import Sources
@@ -35,14 +35,14 @@ class Names:
     on the block alone, not on the plan: whatever its functions keep or make again has one name in all of them.
     """
 
-    def __init__(self, graph: Graph, block: Block, prefix: str) -> None:
+    def __init__(self, graph: Graph, block: Block, prefix: str, seen: Seen) -> None:
         self._graph, self._block, self._prefix = graph, block, prefix
         # Names of the user's module may be hidden inside a generated function: it does not use them.
         self._taken = Taken(RESERVED)
         self._names: dict[str, str] = {}
         self._alone = _single_op_modules(graph, block)
         self._assigned = _assigned(graph, block)
-        self.faces = faces(graph, block)
+        self.faces = faces(graph, block, seen)
         self._face = {root: value for value, root in reversed(self.faces.items())}
         self._ends()
         self._statics()

@@ -21,10 +21,14 @@ class FunctionPart:
 
 @dataclass(frozen=True, slots=True)
 class StepPart:
-    """One call inside a `Function`: `targets = function(arguments)`, and the lines before and after it."""
+    """One call inside a `Function`: `targets = function(arguments)`, and the lines before and after it.
+
+    `role` is the same for what does the same part of the work in other classes.
+    """
 
     before: tuple[str, ...]
     targets: tuple[str, ...]
+    role: str
     function: str
     arguments: tuple[str, ...]
     after: tuple[str, ...]
@@ -70,6 +74,15 @@ class ClassPart:
     stores: tuple[tuple[str, str], ...]  # (slot, expression) set before backward's calls
     backward: tuple[ChunkPart, ...]
     token: str
+    base: str = "RematStep"
+    functions: tuple[tuple[str, str], ...] = ()  # (role, function): what methods call by the role, on the class
+    methods: tuple[str, ...] = ("forward", "backward")  # the others are those of its base
+
+    @property
+    def steps(self) -> tuple[StepPart, ...]:
+        """All calls in the methods that the class has itself."""
+        backward = tuple(step for chunk in self.backward for step in chunk.steps)
+        return self.forward * ("forward" in self.methods) + backward * ("backward" in self.methods)
 
     @property
     def begun(self) -> str:

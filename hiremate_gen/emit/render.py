@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,10 @@ import black
 import jinja2
 from black.mode import TargetVersion
 
+from hiremate_gen.emit.align import aligned
+from hiremate_gen.emit.arrange import Parts, shortest
 from hiremate_gen.emit.bindings import bound_names
+from hiremate_gen.emit.blocks import Blocks
 from hiremate_gen.emit.carry import carry, eager_name
 from hiremate_gen.emit.free import OURS, freed
 from hiremate_gen.emit.functions import Function
@@ -26,7 +29,6 @@ from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.ir.source import SourceFile
 
 MODE = black.Mode(line_length=88, target_versions={TargetVersion.PY311})
-LONGEST = 120  # lines of a function
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,13 @@ def _parameters(signature: str) -> frozenset[str]:
 
 
 def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:
-    glue = Glue(graph, chain, schedule, bound_names(source) | frozenset(OURS), _too_long, _count)
-    glue.build()
-    return glue
+    reserved = bound_names(source) | frozenset(OURS)
+    blocks, schedule = Blocks(graph, chain), aligned(graph, chain, schedule)
+
+    def make(parts: Parts, only: Collection[int] | None) -> Glue:
+        return Glue(blocks, schedule, reserved, _length, _count, parts, only)
+
+    return shortest(make)
 
 
 def labels(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Callable[[int, str], str]:
@@ -82,8 +88,8 @@ def _method(text: str) -> str:
     return dedent(inside.partition("\n")[2])
 
 
-def _too_long(function: Function) -> bool:
-    return _lines(function.parameters, function.body, function.returns) > LONGEST
+def _length(function: Function) -> int:
+    return _lines(function.parameters, function.body, function.returns)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -9,6 +11,7 @@ from hiremate_gen.emit.identifiers import identifier
 from hiremate_gen.ir import Block, Call, Graph, Step
 
 SHORTEST = 5  # ops of a part
+SMALLEST = 2  # the same where a cut spares lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,42 @@ def halves(graph: Graph, block: Block, prefix: str, part: Part) -> tuple[Part, P
     return Part(_main(children[:at]), part.start, middle), Part(_main(children[at:]), middle, part.end)
 
 
-def _crossing(graph: Graph, ops: tuple[str, ...], at: int) -> int:
+def finest(graph: Graph, block: Block, prefix: str) -> tuple[Part, ...]:
+    """The parts of a block that is cut wherever one value crosses."""
+    ops = block.forward
+    children = [_child(graph.op[op].origin.module, prefix) for op in ops]
+    edges = [0]
+    for at in range(SMALLEST, len(ops) - SMALLEST + 1):
+        if at - edges[-1] >= SMALLEST and _crossing(graph, ops, at) <= 1:
+            edges.append(at)
+    pairs = pairwise([*edges, len(ops)])
+    return distinct([Part(_main(children[a:b]), a, b) for a, b in pairs]) if len(edges) > 1 else _whole(block)
+
+
+def joined(graph: Graph, block: Block, prefix: str, parts: tuple[Part, ...], at: int) -> tuple[Part, ...]:
+    """`parts` less the cut before the one with the number `at`."""
+    if len(parts) == 2:
+        return _whole(block)
+    one, two = parts[at - 1 : at + 1]
+    children = [_child(graph.op[op].origin.module, prefix) for op in block.forward[one.start : two.end]]
+    return distinct([*parts[: at - 1], Part(_main(children), one.start, two.end), *parts[at + 1 :]])
+
+
+def _whole(block: Block) -> tuple[Part, ...]:
+    return (Part("", 0, len(block.forward)),)
+
+
+def distinct(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Parts of one module get numbers: functions are named after them."""
+    plain = [re.sub(r"_part\d+$", "", part.name) for part in parts]
+    found = []
+    for k, (part, name) in enumerate(zip(parts, plain, strict=True)):
+        number = plain[: k + 1].count(name)
+        found.append(replace(part, name=f"{name}_part{number}" if plain.count(name) > 1 else name))
+    return tuple(found)
+
+
+def _crossing(graph: Graph, ops: Sequence[str], at: int) -> int:
     """Roots made before `at` that ops after it read."""
     made = {r for op in ops[:at] for r in graph.writes[op]}
     return len({r for op in ops[at:] for r in graph.reads[op] if r in made})
@@ -53,9 +91,13 @@ def _child(module: str, prefix: str) -> str:
 
 
 def _main(children: list[str]) -> str:
-    """The module with most ops; those of the block itself say little."""
+    """The module with most ops, or the first and the last; those of the block itself say little."""
     named = [c for c in children if c]
-    return identifier(max(dict.fromkeys(named), key=named.count)) if named else "block"
+    if not named:
+        return "block"
+    most = max(dict.fromkeys(named), key=named.count)
+    many = 2 * named.count(most) > len(named)
+    return identifier(most if many else "_".join(dict.fromkeys((named[0], named[-1]))))
 
 
 Share = tuple[int, str, list[Step]]  # part, phase, steps
@@ -143,7 +185,18 @@ def _calls(graph: Graph, call: Call, shares: list[Share]) -> list[tuple[int, Cal
         share = Call(phase, call.block, tuple(steps), tuple(taken), borrowed, tuple(made), call.peak_bytes)
         found.append((part, share))
         there = (there - set(taken)) | set(made)
-    return _handed_over(call, found)
+    return _dropped(call, _handed_over(call, found))
+
+
+def _dropped(call: Call, shares: list[tuple[int, Call]]) -> list[tuple[int, Call]]:
+    """What is dropped after `call` is dropped after the last share that has to do with it."""
+    last: dict[str, int] = {}
+    for k, (_, share) in enumerate(shares):
+        last |= {r: k for r in (*share.borrows, *share.results) if r in call.drops}
+    return [
+        (part, replace(share, drops=tuple(r for r in call.drops if last[r] == k)))
+        for k, (part, share) in enumerate(shares)
+    ]
 
 
 def _handed_over(call: Call, shares: list[tuple[int, Call]]) -> list[tuple[int, Call]]:

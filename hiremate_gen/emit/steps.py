@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hiremate_gen.emit.blocks import Blocks, Gradient
 from hiremate_gen.emit.functions import Function, Passing, write
+from hiremate_gen.emit.identifiers import snake
 from hiremate_gen.emit.parts import StepPart
 from hiremate_gen.emit.slots import Slots, left_to, relative
 from hiremate_gen.emit.split import Part, chop, cut
@@ -36,6 +37,7 @@ class Steps:
     slots: Slots = field(init=False)
     touched: dict[str, list[int]] = field(default_factory=dict)
     kept: dict[int, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # forward run -> run it leaves roots to
+    listed: dict[int, tuple[str, ...]] = field(default_factory=dict)  # forward run -> these, and those to be dropped
 
     def __post_init__(self) -> None:
         self.slots = Slots(self.graph, self.blocks.chain, self.blocks.names)
@@ -84,6 +86,8 @@ class Steps:
                     to = max(groups, key=lambda c: len(groups[c]))
                     del takes[to]
                     self.kept[k] = (to, tuple(groups[to]))
+                left = (*self.kept[k][1], *self.runs[k].call.drops) if k in self.kept else self.runs[k].call.drops
+                self.listed[k] = tuple(r for r in roots if r in left)
 
     # ---- functions ---------------------------------------------------------------------------------------------
 
@@ -97,7 +101,7 @@ class Steps:
         return Passing(
             taken=tuple(r for r in run.call.takes if r not in kept),
             kept=kept,
-            keeps=self.kept[k][1] if k in self.kept else (),
+            keeps=self.listed.get(k, ()),
             gradients=gradients,
             outputs=outputs,
             served=frozenset(served & made),
@@ -122,7 +126,7 @@ class Steps:
     def read_later(self, call: Call, value: str) -> bool:
         root = self.graph.index[value].root
         mine = {step.op for step in call.steps}
-        return any(root in self.graph.reads[op.name] for op in self.graph.computes if op.name not in mine)
+        return not self.blocks.readers.get(root, mine) <= mine
 
     # ---- calls -------------------------------------------------------------------------------------------------
 
@@ -142,15 +146,45 @@ class Steps:
         names = self.blocks.names[run.number]
         plain = function.results[: len(function.results) - len(outputs)]
         targets = [f"live[{self.slots.key(v, run.number)}]" for v in plain] + [names[o] for o in outputs]
-        targets += [f"ctx.{self.list_name(k)}"] if passing.keeps else []
+        targets += [f"ctx.{self.list_name(k)}" if k in self.kept else "dropped"] if passing.keeps else []
         targets += [self.gradients_name(k)] if passing.gradients else []
         after = [
             f"live[{self.slots.key(o, run.number)}] = {names[o]}"
             for o in outputs
             if o in run.call.results and self.read_later(run.call, o)
         ]
+        after += self._dropping(k, passing)
         before = f'{weights} = live["w", {relative(run.call.block, run.number)}]'
-        return StepPart((before,) if other else (), tuple(targets), name, tuple(arguments), tuple(after))
+        lead = (before,) if other else ()
+        return StepPart(lead, tuple(targets), self.role(k), name, tuple(arguments), tuple(after))
+
+    def _dropping(self, k: int, passing: Passing) -> list[str]:
+        """Lines that let go of what the plan does not keep."""
+        run = self.runs[k]
+        names = self.blocks.names[run.call.block]
+        waiting = [r for r in run.call.drops if r not in passing.keeps]
+        lines = [f"live.take({self.slots.key(r, run.number)})  # not needed again" for r in waiting]
+        if passing.keeps and k not in self.kept:
+            return [*lines, f"del dropped  # {', '.join(names[r] for r in passing.keeps)}"]
+        at = [n for n, root in enumerate(passing.keeps) if root in run.call.drops]
+        if not at:
+            return lines
+        items = ", ".join(f"ctx.{self.list_name(k)}[{n}]" for n in reversed(at))
+        return [*lines, f"del {items}  # {', '.join(names[passing.keeps[n]] for n in at)}"]
+
+    def role(self, k: int) -> str:
+        """What a run does for its block: "mlp_forward"; for what runs again of others, with their distance."""
+        run = self.runs[k]
+        mine = [r for r in self.of(run.number, run.call.phase == "forward") if self._work(r) == self._work(k)]
+        other = _offset(run.call.block, run.number) if run.call.block != run.number else ""
+        part = self.parts[run.call.block][run.part].name or snake(self.blocks.kinds[run.call.block])
+        number = str(mine.index(k) + 1) if len(mine) > 1 else ""
+        words = (part, run.call.phase, f"piece{run.piece}" * (run.piece > 0), f"of_{other}" * bool(other), number)
+        return "_".join(filter(None, words))
+
+    def _work(self, k: int) -> tuple[int, int, str, int]:
+        run = self.runs[k]
+        return run.call.block, run.part, run.call.phase, run.piece
 
     def list_name(self, k: int) -> str:
         """The attribute of ctx that a forward run leaves its list in, for that run and the one that takes it."""

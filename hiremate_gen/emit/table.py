@@ -82,7 +82,7 @@ def keeps(written: Written, number: int) -> list[str]:
     block = written.chain.blocks[number]
     runs = [written.steps.runs[k] for k in written.steps.of(number, True)]
     made = [r for run in runs for r in run.call.results if r != block.output]
-    inside = {r for run in runs for r in run.call.takes}
+    inside = {r for run in runs for r in (*run.call.takes, *run.call.drops)}
     outputs = {written.graph.index[o.value].root for o in written.graph.outputs if o.value is not None}
     return [r for r in dict.fromkeys(made) if r not in inside and r not in outputs]
 

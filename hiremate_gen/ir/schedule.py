@@ -20,7 +20,8 @@ class Call:
     """A segment of the plan as a function call (see `plan.Segment` for `phase` and `block`).
 
     `takes` are roots from before that die inside, `borrows` roots from before that live on, `results` roots made
-    inside that live on; each in order of first use.
+    inside that live on; each in order of first use.  `drops` are results and borrowed roots that whoever calls lets go of
+    right after.
     """
 
     phase: str
@@ -30,6 +31,7 @@ class Call:
     borrows: tuple[str, ...]
     results: tuple[str, ...]
     peak_bytes: int
+    drops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
