@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hiremate_gen.emit.calls import argument, atom, call, single
+from hiremate_gen.emit.comments import Comments, comments
 from hiremate_gen.emit.identifiers import quoted
 from hiremate_gen.emit.idioms import idiom
 from hiremate_gen.emit.names import Names
@@ -32,9 +33,13 @@ class Body:
     shown: dict[str, str] = field(default_factory=dict)  # views that have a name here
     holders: dict[str, list[str]] = field(default_factory=dict)  # root -> names of its views here
     uses: dict[str, int] = field(default_factory=dict)
-    comment: str = ""
+    comments: Comments = field(init=False)
+    mark: str = ""  # at the end of the lines being written
     rng: bool = False
     live: dict[str, None] = field(default_factory=dict)  # names of tensors that are there
+
+    def __post_init__(self) -> None:
+        self.comments = comments(self.graph, self.call, self.names)
 
     def name(self, value: str) -> str:
         """How the function calls a value that is no view."""
@@ -92,10 +97,11 @@ def write_body(body: Body) -> None:
     """Fill `body.lines`."""
     _count(body)
     steps = list(body.call.steps)
-    while steps:
-        count = 2 if _fuses(body, steps) else 1
-        _step(body, steps[:count])
-        del steps[:count]
+    at = 0
+    while at < len(steps):
+        count = 2 if _fuses(body, steps[at:]) else 1
+        _step(body, steps[at : at + count], at + count - 1)
+        at += count
     if body.lines and body.lines[-1].startswith("del "):
         del body.lines[-1]  # what the function still holds dies when it returns
 
@@ -131,9 +137,12 @@ def _fuses(body: Body, steps: Sequence[Step]) -> bool:
     )
 
 
-def _step(body: Body, steps: list[Step]) -> None:
+def _step(body: Body, steps: list[Step], last: int) -> None:
+    """`last` is the number of the last of `steps` in the call."""
     op = body.graph.op[steps[-1].op]
-    _provenance(body, op, steps[-1].again)
+    for number in range(last - len(steps) + 1, last + 1):
+        _provenance(body, number)
+    body.mark = "again: " if last in body.comments.marked else ""
     for step in steps:
         for value in reads(body.graph, body.graph.op[step.op]):
             _name_views(body, value)
@@ -179,7 +188,7 @@ def _assign(
     overwrites = step.overwrites if len(steps) == 1 else None
     text = call(body.graph, op, body.show, body.device, again=step.again, overwrites=overwrites, first=first)
     shapes = ", ".join(body.shape(k) for k in kept)
-    comment = f"  # {shapes}" if shapes else ""
+    comment = f"  # {body.mark}{shapes}" if shapes else ""
     if len(kept) == 1:
         item = "" if first else f"[{outputs.index(kept[0])}]"
         return [f"{body.names[kept[0]]} = {text}{item}{comment}"], []
@@ -198,7 +207,7 @@ def _one(body: Body, op: Op, step: Step, output: str) -> list[str]:
         text = call(body.graph, op, body.show, body.device, again=step.again, overwrites=step.overwrites)
         found = text, body.graph.index[output].shape
     text, given = found
-    comment = f"  # {body.shape(output)}"
+    comment = f"  # {body.mark}{body.shape(output)}"
     if given == shape:
         return [f"{name} = {text}{comment}"]
     view = f".view({', '.join(map(str, shape))})"
@@ -236,18 +245,10 @@ def _free(body: Body, roots: list[str]) -> None:
             del body.shown[view]
 
 
-def _provenance(body: Body, op: Op, again: bool) -> None:
-    """A comment wherever the statement of the user's that the lines come from changes."""
-    source = body.graph.op[op.derives] if op.derives is not None else op
-    origin = source.origin
-    where = body.names.relative(origin.owner)
-    said = f"{where}: {origin.text}" if where and origin.text else origin.text
-    what = "grad of " if op.backward else "recompute " if again else ""
-    if not said and not again:
-        return
-    comment = f"# {what}{said}".rstrip()
-    if comment != body.comment:
-        body.comment = comment
+def _provenance(body: Body, number: int) -> None:
+    """The comment over the step with this number, if there is one."""
+    comment = body.comments.above.get(number)
+    if comment is not None:
         body.lines.append(comment if len(comment) <= _ROOM else f"{comment[: _ROOM - 4].rstrip()} ...")
 
 

@@ -72,6 +72,11 @@ class Names:
         inside = path.startswith(self._prefix + ".")
         return path.removeprefix(self._prefix + ".") if inside else f"/{path}"
 
+    @property
+    def forward(self) -> tuple[str, ...]:
+        """The block's forward ops."""
+        return self._block.forward
+
     def _foreign(self, value: str) -> str:
         if self._graph.index[value].kind == "tangent":
             output = next(o.value for o in self._graph.outputs if o.grad == value)
