@@ -25,7 +25,7 @@ def aligned(graph: Graph, chain: Chain, schedule: Schedule) -> Schedule:
         same = [p for p in played if p.ops == played[0].ops] if played else []
         for one in same:
             call = one.without(_never(same))
-            if _peak(graph, call, before[call.block]) < schedule.peak_bytes:
+            if peak_of(graph, call, before[call.block]) < schedule.peak_bytes:
                 calls[forward[call.block]] = call
     return replace(schedule, calls=tuple(calls))
 
@@ -79,20 +79,21 @@ def _before(graph: Graph, schedule: Schedule) -> dict[int, int]:
     for call in (c for c in schedule.calls if c.phase == "forward"):
         found[call.block] = now
         for step in call.steps:
-            now += _grown(graph, step)
+            now += grown(graph, step)
     return found
 
 
-def _peak(graph: Graph, call: Call, now: int) -> int:
+def peak_of(graph: Graph, call: Call, now: int) -> int:
+    """Bytes at the peak of a call before which `now` live."""
     peak = now
     for step in call.steps:
         made = sum(graph.bytes(r) for r in graph.writes[step.op])
         taken = graph.bytes(step.overwrites) if step.overwrites is not None else 0
         peak = max(peak, now + made - taken + graph.op[step.op].workspace_bytes)
-        now += _grown(graph, step)
+        now += grown(graph, step)
     return peak
 
 
-def _grown(graph: Graph, step: Step) -> int:
+def grown(graph: Graph, step: Step) -> int:
     """Bytes that a step leaves behind, less those that it frees."""
     return sum(graph.bytes(r) for r in graph.writes[step.op]) - sum(graph.bytes(r) for r in step.frees)

@@ -28,6 +28,8 @@ def call(
         spelled = special(texts, kwargs)
         if spelled is not None:
             return spelled
+    if _whole_norm(graph, op):
+        return f"layer_norm_backward({', '.join([*texts[:2], *texts[3:7]])})"
     named = [f"{k}={v}" for k, v in kwargs.items()]
     if op.target in OPERATORS and not kwargs and len(args) == 2:
         return f"{atom(texts[0])} {OPERATORS[op.target]} {atom(texts[1])}"
@@ -42,6 +44,19 @@ def single(graph: Graph, op: Op) -> bool:
     """Whether the op has a name of its own for its first result alone."""
     on_cpu = graph.device.partition(":")[0] == "cpu"
     return op.tupled and op.target in SPELLINGS and (on_cpu or "batch_norm" not in op.target)
+
+
+def _whole_norm(graph: Graph, op: Op) -> bool:
+    """Whether the op is what the file's own `layer_norm_backward` does: all gradients of an affine layer norm."""
+    if op.target != "aten.native_layer_norm_backward.default" or op.kwargs:
+        return False
+    weight, shape = op.args[5], tuple(Literal(str(n)) for n in _shape(graph, op.args[5]))
+    affine = isinstance(weight, Ref) and isinstance(op.args[6], Ref)
+    return affine and op.args[2] == shape and op.args[7] == (Literal("True"),) * 3
+
+
+def _shape(graph: Graph, arg: Arg) -> tuple[int, ...]:
+    return graph.index[arg.name].shape if isinstance(arg, Ref) else ()
 
 
 def function(target: str) -> str:

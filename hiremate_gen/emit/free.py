@@ -18,6 +18,7 @@ OURS = (
     "Tensors",
     "check_step",
     "drain",
+    "layer_norm_backward",
     "remat_constant",
     "remat_step",
     "replaying",

@@ -218,6 +218,10 @@ class Glue:
         """Numbers of the blocks that share a class."""
         return list(self.classes.values())
 
+    @property
+    def all_functions(self) -> list[FunctionPart]:
+        return [part for parts in self.functions.values() for part in parts.values()]
+
     def groups_of_functions(self) -> tuple[tuple[str, tuple[FunctionPart, ...]], ...]:
         """Under a heading each, the line at which memory peaks marked."""
         found = []

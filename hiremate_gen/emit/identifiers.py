@@ -15,6 +15,7 @@ _GLOBALS = (
     "rng_state",
     "replaying",
     "drain",
+    "layer_norm_backward",
     "taken",
     "kept",
     "w",

@@ -23,6 +23,7 @@ from hiremate_gen.emit.functions import Function
 from hiremate_gen.emit.glue import Glue
 from hiremate_gen.emit.header import Facts, header
 from hiremate_gen.emit.identifiers import quoted
+from hiremate_gen.emit.late import late
 from hiremate_gen.emit.parts import InputPart, ModelPart
 from hiremate_gen.emit.steps import input_slot
 from hiremate_gen.ir import Chain, Graph, Schedule
@@ -64,7 +65,7 @@ def _parameters(signature: str) -> frozenset[str]:
 
 def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:
     reserved = bound_names(source) | frozenset(OURS)
-    blocks, schedule = Blocks(graph, chain), aligned(graph, chain, schedule)
+    blocks, schedule = Blocks(graph, chain), late(graph, aligned(graph, chain, schedule))
 
     def make(parts: Parts, only: Collection[int] | None) -> Glue:
         return Glue(blocks, schedule, reserved, _length, _count, parts, only)
@@ -122,6 +123,7 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         source_name=source.name,
         device_type=graph.device.partition(":")[0],
         uses_rng=glue.uses_rng,
+        norms=any("= layer_norm_backward(" in line for f in glue.all_functions for line in f.body),
         inputs=inputs,
         constants=contract.constants,
         arguments=(*(n.name for n in inputs), *(name for name, _ in contract.constants)),
