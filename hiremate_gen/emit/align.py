@@ -25,7 +25,7 @@ def aligned(graph: Graph, chain: Chain, schedule: Schedule) -> Schedule:
         same = [p for p in played if p.ops == played[0].ops] if played else []
         for one in same:
             call = one.without(_never(same))
-            if peak_of(graph, call, before[call.block]) < schedule.peak_bytes:
+            if peak_of(graph, call, before[call.block])[0] < schedule.peak_bytes:
                 calls[forward[call.block]] = call
     return replace(schedule, calls=tuple(calls))
 
@@ -83,13 +83,14 @@ def _before(graph: Graph, schedule: Schedule) -> dict[int, int]:
     return found
 
 
-def peak_of(graph: Graph, call: Call, now: int) -> int:
-    """Bytes at the peak of a call before which `now` live."""
-    peak = now
+def peak_of(graph: Graph, call: Call, now: int) -> tuple[int, str]:
+    """Bytes at the peak of a call before which `now` live, and the op that reaches it first."""
+    peak = now, ""
     for step in call.steps:
         made = sum(graph.bytes(r) for r in graph.writes[step.op])
         taken = graph.bytes(step.overwrites) if step.overwrites is not None else 0
-        peak = max(peak, now + made - taken + graph.op[step.op].workspace_bytes)
+        here = now + made - taken + graph.op[step.op].workspace_bytes
+        peak = (here, step.op) if here > peak[0] else peak
         now += grown(graph, step)
     return peak
 

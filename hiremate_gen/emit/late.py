@@ -5,22 +5,63 @@ Plans that run the same ops again differ in when they do; written in one order t
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from hiremate_gen.emit.align import grown, peak_of
-from hiremate_gen.ir import Call, Graph, Schedule, Step
+from hiremate_gen.ir import Block, Call, Chain, Graph, Schedule, Step
 
 
-def late(graph: Graph, schedule: Schedule) -> Schedule:
-    """`schedule` with the steps of its backward calls in that order; the call of the peak stays as it is."""
+def late(graph: Graph, chain: Chain, schedule: Schedule) -> Schedule:
+    """`schedule` with the steps of its backward calls in that order; the peak stays where it is.
+
+    Calls of blocks that do the same work in the same way stay alike: all of them are moved, or none.
+    """
     now = graph.static_bytes
-    calls = []
+    left = _left(graph, schedule)
+    brought = _brought(graph, schedule)
+    moved: dict[int, Call] = {}
+    ways: dict[Hashable, list[int]] = {}
+    refused: set[Hashable] = set()
     for k, call in enumerate(schedule.calls):
-        moved = _moved(graph, call) if call.phase == "backward" and k != schedule.peak_call else call
-        fits = moved is not call and peak_of(graph, moved, now) < schedule.peak_bytes
-        calls.append(moved if fits else call)
-        now += sum(grown(graph, step) for step in call.steps)
-    return replace(schedule, calls=tuple(calls))
+        new = _moved(graph, call) if call.phase == "backward" else call
+        if new != call:
+            moved[k], way = new, _way(chain.blocks[call.block], call)
+            ways.setdefault(way, []).append(k)
+            bytes_, op = peak_of(graph, new, now + brought.get(k, 0))
+            at_peak = k == schedule.peak_call and (bytes_, op) == (schedule.peak_bytes, schedule.peak_op)
+            if not at_peak and (bytes_ >= schedule.peak_bytes or k == schedule.peak_call):
+                refused.add(way)
+        now += sum(grown(graph, step) for step in call.steps) - sum(map(graph.bytes, left.get(k, ())))
+    taken = {k: moved[k] for way, ks in ways.items() if way not in refused for k in ks}
+    return replace(schedule, calls=tuple(taken.get(k, call) for k, call in enumerate(schedule.calls)))
+
+
+def _brought(graph: Graph, schedule: Schedule) -> dict[int, int]:
+    """Call -> bytes of the gradients that autograd brings and holds meanwhile."""
+    tangents = {v.name: v.bytes for v in graph.values if v.kind == "tangent"}
+    spans: dict[str, list[int]] = {}
+    for k, call in enumerate(schedule.calls):
+        for root in {r for s in call.steps for r in graph.reads[s.op] if r in tangents}:
+            spans.setdefault(root, []).append(k)
+    found: dict[int, int] = {}
+    for root, ks in spans.items():
+        for k in range(ks[0], ks[-1] + 1):
+            found[k] = found.get(k, 0) + tangents[root]
+    return found
+
+
+def _left(graph: Graph, schedule: Schedule) -> dict[int, list[str]]:
+    """The last call of forward -> what the caller gets then and backward does not read."""
+    forward = [k for k, call in enumerate(schedule.calls) if call.phase == "forward"]
+    read = {r for call in schedule.calls[forward[-1] + 1 :] for s in call.steps for r in graph.reads[s.op]}
+    return {forward[-1]: [r for r in graph.returned if r not in read]}
+
+
+def _way(block: Block, call: Call) -> Hashable:
+    """What a call does, the same for all blocks that do it."""
+    place = {op: k for k, op in enumerate((*block.forward, *block.backward))}
+    return block.twin, tuple((place.get(s.op, s.op), s.again, len(s.frees)) for s in call.steps)
 
 
 def _moved(graph: Graph, call: Call) -> Call:

@@ -65,7 +65,7 @@ def _parameters(signature: str) -> frozenset[str]:
 
 def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:
     reserved = bound_names(source) | frozenset(OURS)
-    blocks, schedule = Blocks(graph, chain), late(graph, aligned(graph, chain, schedule))
+    blocks, schedule = Blocks(graph, chain), late(graph, chain, aligned(graph, chain, schedule))
 
     def make(parts: Parts, only: Collection[int] | None) -> Glue:
         return Glue(blocks, schedule, reserved, _length, _count, parts, only)
