@@ -22,7 +22,7 @@ from hiremate_gen.config import STRATEGY, TIME_LIMIT_S, Options
 from hiremate_gen.ir.decode import decode, digest
 from hiremate_gen.output import FIRST_LINE, read
 
-ALGORITHM = 1  # raise it when files that earlier versions wrote should be written again
+ALGORITHM = 2  # raise it when files that earlier versions wrote should be written again
 OPEN = f"v{ALGORITHM}-{'0' * 12}-{'0' * 12}"  # stands in the header until the text is whole
 _SEAL = re.compile(r"^# seal +(?P<seal>v(?P<version>\d+)-(?P<made>[0-9a-f]{12})-(?P<text>[0-9a-f]{12}))$", re.M)
 _SOURCE = re.compile(r"^# (?:source)? +(\S.*?)\s+(?:# +)?sha256:([0-9a-f]{16})$", re.M)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from hiremate_gen.emit.faces import Seen
-from hiremate_gen.emit.identifiers import identifier
+from hiremate_gen.emit.identifiers import identifier, snake
 from hiremate_gen.emit.names import Names, static_values
 from hiremate_gen.ir import Block, Chain, Graph
 
@@ -120,7 +120,9 @@ class Blocks:
         for block in self.chain.blocks:
             first = self.chain.blocks[block.twin]
             label = plain[block.twin]
-            labels.append(label if len(kinds[label]) == 1 else f"{label}_{_where(first)}")
+            where = _where(first)
+            told = where if snake(label) in where.lower() else f"{label}_{where}"
+            labels.append(label if len(kinds[label]) == 1 else identifier(told))
         return tuple(labels)
 
 

@@ -12,7 +12,7 @@ from hiremate_gen.emit.identifiers import quoted
 from hiremate_gen.emit.idioms import idiom
 from hiremate_gen.emit.names import Names
 from hiremate_gen.emit.products import RESHAPES, is_contiguous, reads
-from hiremate_gen.ir import Call, Graph, Op, Ref, Step
+from hiremate_gen.ir import Call, Graph, Literal, Op, Ref, Step
 from hiremate_gen.ir.graph import RNG_STATE
 
 _SHORT = {"float": "f", "int": "i", "uint": "u", "bfloat": "bf", "complex": "c"}
@@ -142,7 +142,7 @@ def _step(body: Body, steps: list[Step], last: int) -> None:
     op = body.graph.op[steps[-1].op]
     for number in range(last - len(steps) + 1, last + 1):
         _provenance(body, number)
-    body.mark = "again: " if last in body.comments.marked else ""
+    body.mark = "recompute: " if last in body.comments.marked else ""
     for step in steps:
         for value in reads(body.graph, body.graph.op[step.op]):
             _name_views(body, value)
@@ -190,11 +190,23 @@ def _assign(
     shapes = ", ".join(body.shape(k) for k in kept)
     comment = f"  # {body.mark}{shapes}" if shapes else ""
     if len(kept) == 1:
+        name = body.names[kept[0]]
+        if not first and all(o is None or o == kept[0] for o in outputs) and _masked(op, len(outputs)):
+            names = ["_"] * len(outputs)  # the others are None
+            names[outputs.index(kept[0])] = name
+            return [f"{', '.join(names)} = {text}{comment}"], []
         item = "" if first else f"[{outputs.index(kept[0])}]"
-        return [f"{body.names[kept[0]]} = {text}{item}{comment}"], []
+        return [f"{name} = {text}{item}{comment}"], []
     named = [o for o in outputs if o is not None]
     left = ", ".join("_" if o is None else body.names[o] for o in outputs)
     return [f"{left} = {text}{comment}"], [d for d in dead if d in named] + (["_"] if None in outputs else [])
+
+
+def _masked(op: Op, count: int) -> bool:
+    """Whether the op makes one of `count` gradients alone, as its mask tells it."""
+    mask = op.args[-1]
+    flags = [a.text for a in mask if isinstance(a, Literal)] if isinstance(mask, tuple) else []
+    return len(flags) == count and flags.count("True") == 1 and flags.count("False") == count - 1
 
 
 def _one(body: Body, op: Op, step: Step, output: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 
@@ -20,6 +20,7 @@ from hiremate_gen.ir import Chain, Graph, Schedule
 LONGEST = 120  # lines of a function
 _MOST_PIECES = 32
 _LONGEST_CHUNK = 80  # lines
+_DOC = 80  # columns of a function's docstring
 _AROUND = {"class": 9, "forward": 4, "backward": 5}  # lines that are not calls
 _PHASES = {"forward": "Forward of", "recompute": "Forward again of", "backward": "Backward of"}
 
@@ -44,6 +45,7 @@ class Glue:
     classes: dict[ClassPart, list[int]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     lengths: dict[str, int] = field(default_factory=dict)  # of functions
+    served: dict[str, dict[int, None]] = field(default_factory=dict)  # function -> numbers of the blocks it is for
     peak: tuple[str, int] | None = None  # function, line: where the step's peak is
     uses_rng: bool = False
 
@@ -154,6 +156,7 @@ class Glue:
         function = self.steps.function(k, outputs)
         self.uses_rng |= function.uses_rng
         name = self._function(k, function)
+        self.served.setdefault(name, {})[self.steps.runs[k].call.block] = None
         here = self.steps.runs[k].source == self.schedule.peak_call and self.schedule.peak_op in function.at
         if here:
             self.peak = name, function.at[self.schedule.peak_op]
@@ -226,11 +229,23 @@ class Glue:
         """Under a heading each, the line at which memory peaks marked."""
         found = []
         for kind, parts in self.functions.items():
-            names = [b.name for b, k in zip(self.chain.blocks, self.blocks.kinds, strict=True) if k == kind]
-            heading = shorten(f"{kind}: {instances(names)}", 70, placeholder=" ...")
+            numbers = [n for n, k in enumerate(self.blocks.kinds) if k == kind]
+            heading = shorten(f"{kind}: {self._instances(numbers)}", 70, placeholder=" ...")
             order = sorted(parts.values(), key=lambda f: tuple(_PHASES).index(f.phase))
-            found.append((heading, tuple(self._marked(f) for f in order)))
+            found.append((heading, tuple(self._told(self._marked(f), numbers) for f in order)))
         return tuple(found)
+
+    def _instances(self, numbers: Iterable[int]) -> str:
+        return instances([self.chain.blocks[n].name for n in sorted(numbers)])
+
+    def _told(self, part: FunctionPart, numbers: list[int]) -> FunctionPart:
+        """With the blocks that it is for, where these are not all that stand in the heading."""
+        served = self.served[part.name]
+        if len(served) == len(numbers):
+            return part
+        doc = f"{part.doc[:-1]}: {self._instances(served)}"
+        cut = doc if len(doc) <= _DOC else f"{doc[: _DOC - 3].rpartition(',')[0]}, .."
+        return replace(part, doc=f"{cut}.")
 
     def _marked(self, part: FunctionPart) -> FunctionPart:
         if self.peak is None or self.peak[0] != part.name:

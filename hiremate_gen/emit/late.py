@@ -102,5 +102,3 @@ def _freed(graph: Graph, call: Call, order: list[Step]) -> Call:
     made = {r: None for s in steps for r in graph.writes[s.op]}
     results = tuple(r for r in made if r in call.results)
     return replace(call, steps=tuple(steps), takes=takes, borrows=borrows, results=results)
-
-

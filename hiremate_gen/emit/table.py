@@ -40,6 +40,8 @@ def table(written: Written, schedule: Schedule) -> list[str]:
     for numbers in written.groups:
         name = instances([written.chain.blocks[n].name for n in numbers])
         kept = show_bytes(sum(written.graph.bytes(r) for r in keeps(written, numbers[0])))
+        waiting = waits(written, numbers[0])
+        kept += f" + x {show_bytes(written.graph.bytes(waiting))}" if waiting is not None else ""
         peak = show_bytes(max((peaks.get(n, 0) for n in numbers), default=0))
         rows.append((name, str(len(numbers)), kept, peak, ", ".join(recomputes(written, numbers[0])) or "-"))
     return _columns(rows)
@@ -73,6 +75,8 @@ def describe(written: Written, numbers: Sequence[int]) -> str:
     if kept or again:
         lines.append("")
         lines += wrap(f"Keeps: {', '.join(kept) or 'nothing'}.", 80, break_long_words=False)
+        if (waiting := waits(written, numbers[0])) is not None:
+            lines.append(f"Its input, x {show_bytes(written.graph.bytes(waiting))}, waits in `live`.")
         lines += wrap(f"Runs again: {', '.join(again) or 'nothing'}.", 80, break_long_words=False)
     return "\n    ".join(lines) + ("\n    " if len(lines) > 1 else "")
 
@@ -87,6 +91,14 @@ def keeps(written: Written, number: int) -> list[str]:
     return [r for r in dict.fromkeys(made) if r not in inside and r not in outputs]
 
 
+def waits(written: Written, number: int) -> str | None:
+    """The input of a block where its forward leaves that to backward."""
+    root = written.chain.blocks[number].input
+    runs = [written.steps.runs[k].call for k in written.steps.of(number, True)]
+    gone = root is None or any(root in (*call.takes, *call.drops) for call in runs)
+    return None if gone else root
+
+
 def recomputes(written: Written, number: int) -> list[str]:
     """What runs again in, or right before, the backward of a block: its values by name, many of others by count."""
     found: dict[str, None] = {}
@@ -98,7 +110,14 @@ def recomputes(written: Written, number: int) -> list[str]:
         for op in (s.op for s in run.call.steps if s.again):
             mine |= {names[o]: None for o in written.graph.op[op].outputs[:1] if o is not None}
     blocks = written.chain.blocks
-    return [*found, *(_of(blocks[b], list(names)) for b, names in others.items())]
+    few = {b: names for b, names in others.items() if len(names) <= _FEW}
+    many = [b for b in sorted(others) if b not in few]
+    said = [_of(blocks[b], list(names)) for b, names in few.items()]
+    if len(many) > 1:
+        said.append(f"{sum(len(others[b]) for b in many)} values of {instances([blocks[b].name for b in many])}")
+    elif many:
+        said.append(_of(blocks[many[0]], list(others[many[0]])))
+    return [*found, *said]
 
 
 def _of(block: Block, names: list[str]) -> str:

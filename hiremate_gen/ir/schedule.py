@@ -20,8 +20,8 @@ class Call:
     """A segment of the plan as a function call (see `plan.Segment` for `phase` and `block`).
 
     `takes` are roots from before that die inside, `borrows` roots from before that live on, `results` roots made
-    inside that live on; each in order of first use.  `drops` are results and borrowed roots that whoever calls lets go of
-    right after.
+    inside that live on; each in order of first use.  `drops` are results and borrowed roots that whoever
+    calls lets go of right after.
     """
 
     phase: str
