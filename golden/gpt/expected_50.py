@@ -6,16 +6,19 @@
 # inputs    idx: int64[16, 128], targets: int64[16, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                      count  forward keeps  peak there  backward runs again
-# transformer                1      257.0 KiB      10.0 MiB    -
-# transformer.h.0            1      6.5 MiB        28.8 MiB    ln_2, mlp_c_fc, mlp_gelu, att_bmm,
-#                                                              att_mul, att_masked_fill,
-#                                                              att_softmax, attn_attn_dropout, ln_1
-# transformer.h.1,3          2      6.5 MiB        48.1 MiB    mlp_gelu, ln_2, ln_1, attn_c_attn
-# transformer.h.2            1      10.5 MiB       42.4 MiB    mlp_gelu, ln_2, att_bmm, att_mul,
-#                                                              att_masked_fill, att_softmax,
-#                                                              attn_attn_dropout, ln_1
-# transformer.ln_f..lm_head  1      4.0 MiB        50.8 MiB    transformer_ln_f
+# block                      count  forward keeps         peak there  backward runs again
+# transformer                1      257.0 KiB             10.0 MiB    -
+# transformer.h.0            1      6.5 MiB + x 1.0 MiB   28.8 MiB    ln_2, mlp_c_fc, mlp_gelu,
+#                                                                     att_bmm, att_mul,
+#                                                                     att_masked_fill, att_softmax,
+#                                                                     attn_attn_dropout, ln_1
+# transformer.h.1,3          2      6.5 MiB + x 1.0 MiB   48.1 MiB    mlp_gelu, ln_2, ln_1,
+#                                                                     attn_c_attn
+# transformer.h.2            1      10.5 MiB + x 1.0 MiB  42.4 MiB    mlp_gelu, ln_2, att_bmm,
+#                                                                     att_mul, att_masked_fill,
+#                                                                     att_softmax,
+#                                                                     attn_attn_dropout, ln_1
+# transformer.ln_f..lm_head  1      4.0 MiB + x 1.0 MiB   50.8 MiB    transformer_ln_f
 #
 # budget    51.0 MiB  (53467204 bytes)
 # peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of
@@ -23,7 +26,7 @@
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy(...))
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-ff5f6fccfbfe-a29c1b0274ce
+# seal      v2-884ef47aed58-a56619ddb0cc
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -172,8 +175,8 @@ def transformer_backward(
 # ---- Block: transformer.h.0-3 ----
 
 
-def block_attn_part1_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attn_part1 in Block."""
+def block_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attn in Block: transformer.h.0,2."""
     # x = x + self.attn(self.ln_1(x))
     ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
     # attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
@@ -208,14 +211,7 @@ def block_attn_part1_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor
     v_copy = v.view(16, 128, 4, 32).transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
     del attn_c_attn, q, k, v
     y = attn_attn_dropout @ v_copy  # f32[16, 4, 128, 32]
-    return y, [q_copy, k_copy, att_eq, attn_attn_dropout_mask, v_copy]
-
-
-def block_attn_part2_forward(
-    taken: list[Tensor], x: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attn_part2 in Block."""
-    y = taken.pop()
+    del attn_attn_dropout
     # attn: y = y.transpose(1, 2).contiguous().view(B, T, C)
     y_copy = y.transpose(1, 2).contiguous().view(2048, 128)  # f32[2048, 128]
     del y
@@ -225,14 +221,25 @@ def block_attn_part2_forward(
     attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
         attn_c_proj, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj
+    return attn_resid_dropout, [
+        q_copy,
+        k_copy,
+        att_eq,
+        attn_attn_dropout_mask,
+        v_copy,
+        y_copy,
+        attn_resid_dropout_mask,
+    ]
+
+
+def block_mlp_forward(
+    taken: list[Tensor], x: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of mlp in Block."""
+    attn_resid_dropout = taken.pop()
     # x = x + self.attn(self.ln_1(x))
     x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
-    return x_add, [y_copy, attn_resid_dropout_mask]
-
-
-def block_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of mlp in Block."""
+    del attn_resid_dropout
     # return x + self.mlp(self.ln_2(x))
     ln_2 = F.layer_norm(
         x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
@@ -244,7 +251,6 @@ def block_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     del ln_2
     # mlp: x = self.gelu(x)
     mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
-    del mlp_c_fc
     # mlp: x = self.c_proj(x)
     mlp_c_proj = F.linear(
         mlp_gelu, w["mlp.c_proj.weight"], w["mlp.c_proj.bias"]
@@ -257,11 +263,11 @@ def block_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     del mlp_c_proj
     # return x + self.mlp(self.ln_2(x))
     out = mlp_dropout.add_(x_add)  # f32[16, 128, 128]
-    return out, [mlp_dropout_mask]
+    return out, [x_add, mlp_c_fc, mlp_dropout_mask]
 
 
-def block_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attn in Block."""
+def block_h_1_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attn in Block: transformer.h.1,3."""
     # x = x + self.attn(self.ln_1(x))
     ln_1 = F.layer_norm(x, [128], w["ln_1.weight"], w["ln_1.bias"])  # f32[16, 128, 128]
     # attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
@@ -289,46 +295,15 @@ def block_attn_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     attn_resid_dropout, attn_resid_dropout_mask = torch.native_dropout(
         attn_c_proj, 0.1, True
     )  # f32[16, 128, 128], bool[16, 128, 128]
-    del attn_c_proj
-    # x = x + self.attn(self.ln_1(x))
-    x_add = attn_resid_dropout.add_(x)  # f32[16, 128, 128]
-    return x_add, [y, y_logsumexp, attn_resid_dropout_mask]
-
-
-def block_h_1_mlp_forward(x_add: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of mlp in Block."""
-    # return x + self.mlp(self.ln_2(x))
-    ln_2 = F.layer_norm(
-        x_add, [128], w["ln_2.weight"], w["ln_2.bias"]
-    )  # f32[16, 128, 128]
-    # mlp: x = self.c_fc(x)
-    mlp_c_fc = F.linear(
-        ln_2, w["mlp.c_fc.weight"], w["mlp.c_fc.bias"]
-    )  # f32[16, 128, 512]
-    del ln_2
-    # mlp: x = self.gelu(x)
-    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
-    # mlp: x = self.c_proj(x)
-    mlp_c_proj = F.linear(
-        mlp_gelu, w["mlp.c_proj.weight"], w["mlp.c_proj.bias"]
-    )  # f32[16, 128, 128]
-    del mlp_gelu
-    # mlp: return self.dropout(x)
-    mlp_dropout, mlp_dropout_mask = torch.native_dropout(
-        mlp_c_proj, 0.1, True
-    )  # f32[16, 128, 128], bool[16, 128, 128]
-    del mlp_c_proj
-    # return x + self.mlp(self.ln_2(x))
-    out = mlp_dropout.add_(x_add)  # f32[16, 128, 128]
-    return out, [mlp_c_fc, mlp_dropout_mask]
+    return attn_resid_dropout, [y, y_logsumexp, attn_resid_dropout_mask]
 
 
 def block_mlp_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of mlp in Block."""
-    mlp_dropout_mask = kept.pop()
-    x_add, grad_out = drain(taken)
+    """Backward of mlp in Block: transformer.h.0."""
+    x_add, mlp_dropout_mask = drain(kept)
+    grad_out = taken.pop()
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
         grad_out, mlp_dropout_mask, 1.1111111111111112
@@ -336,7 +311,7 @@ def block_mlp_backward(
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
     grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
-    # recompute return x + self.mlp(self.ln_2(x))
+    # recompute self.ln_2(x)
     ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
         x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
@@ -365,15 +340,8 @@ def block_mlp_backward(
     grad_mlp_c_fc_bias = grad_mlp_c_fc.flatten(0, 1).sum(0)  # f32[512]
     del grad_mlp_c_fc
     # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2,
-        x_add,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        w["ln_2.weight"],
-        w["ln_2.bias"],
-        [True, True, True],
+    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = layer_norm_backward(
+        grad_ln_2, x_add, ln_2_mean, ln_2_rstd, w["ln_2.weight"], w["ln_2.bias"]
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_2, x_add, ln_2_mean, ln_2_rstd
     grad_x_add = grad_out.add_(grad_x_add_ln_2)  # f32[16, 128, 128]
@@ -387,11 +355,20 @@ def block_mlp_backward(
     }
 
 
-def block_attn_part2_backward(
-    kept: list[Tensor], grad_x_add: Tensor, w: Tensors
+def block_attn_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of attn_part2 in Block."""
-    y_copy, attn_resid_dropout_mask = drain(kept)
+    """Backward of attn in Block: transformer.h.0,2."""
+    (
+        q_copy,
+        k_copy,
+        att_eq,
+        attn_attn_dropout_mask,
+        v_copy,
+        y_copy,
+        attn_resid_dropout_mask,
+    ) = drain(kept)
+    x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
         grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
@@ -407,23 +384,12 @@ def block_attn_part2_backward(
     del grad_attn_c_proj
     # grad of attn: y = att @ v
     grad_y = grad_y_copy.transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
-    return grad_y, {
-        "attn.c_proj.weight": grad_attn_c_proj_weight,
-        "attn.c_proj.bias": grad_attn_c_proj_bias,
-    }
-
-
-def block_attn_part1_backward(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of attn_part1 in Block."""
-    q_copy, k_copy, att_eq, attn_attn_dropout_mask, v_copy = drain(kept)
-    grad_y, x, grad_x_add = drain(taken)
-    # recompute attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    del grad_y_copy
+    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.s ...
     att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
     att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
     del att_bmm
-    # recompute attn: att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    # recompute attn: att.masked_fill(...)
     att_masked_fill = att_mul.masked_fill_(
         att_eq, float("-inf")
     )  # f32[16, 4, 128, 128]
@@ -431,7 +397,7 @@ def block_attn_part1_backward(
     # recompute attn: att = F.softmax(att, dim=-1)
     att_softmax = torch.softmax(att_masked_fill, -1)  # f32[16, 4, 128, 128]
     del att_masked_fill
-    # recompute attn: att = self.attn_dropout(att)
+    # recompute with the mask of forward: attn: att = self.attn_dropout(att)
     attn_attn_dropout = aten.native_dropout_backward(
         att_softmax, attn_attn_dropout_mask, 1.1111111111111112
     )  # f32[16, 4, 128, 128]
@@ -479,11 +445,9 @@ def block_attn_part1_backward(
     )  # f32[16, 128, 384]
     del grad_q, grad_k_copy, grad_v
     grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
-    # recompute x = x + self.attn(self.ln_1(x))
     ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
         x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    )  # recompute: f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
     grad_attn_c_attn_weight = torch.mm(
         grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
     )  # f32[384, 128]
@@ -491,15 +455,8 @@ def block_attn_part1_backward(
     grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
     del grad_attn_c_attn
     # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1,
-        x,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        w["ln_1.weight"],
-        w["ln_1.bias"],
-        [True, True, True],
+    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = layer_norm_backward(
+        grad_ln_1, x, ln_1_mean, ln_1_rstd, w["ln_1.weight"], w["ln_1.bias"]
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_1, x, ln_1_mean, ln_1_rstd
     grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
@@ -508,15 +465,17 @@ def block_attn_part1_backward(
         "ln_1.bias": grad_ln_1_bias,
         "attn.c_attn.weight": grad_attn_c_attn_weight,
         "attn.c_attn.bias": grad_attn_c_attn_bias,
+        "attn.c_proj.weight": grad_attn_c_proj_weight,
+        "attn.c_proj.bias": grad_attn_c_proj_bias,
     }
 
 
 def block_h_1_mlp_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of mlp in Block."""
-    mlp_c_fc, mlp_dropout_mask = drain(kept)
-    x_add, grad_out = drain(taken)
+    """Backward of mlp in Block: transformer.h.1-3."""
+    x_add, mlp_c_fc, mlp_dropout_mask = drain(kept)
+    grad_out = taken.pop()
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
         grad_out, mlp_dropout_mask, 1.1111111111111112
@@ -524,9 +483,7 @@ def block_h_1_mlp_backward(
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
     grad_mlp_gelu = grad_mlp_c_proj @ w["mlp.c_proj.weight"]  # f32[16, 128, 512]
-    # recompute mlp: x = self.gelu(x)
-    mlp_gelu = F.gelu(mlp_c_fc)  # f32[16, 128, 512]
-    # grad of mlp: x = self.c_proj(x)
+    mlp_gelu = F.gelu(mlp_c_fc)  # recompute: f32[16, 128, 512]
     grad_mlp_c_proj_weight = torch.mm(
         grad_mlp_c_proj.flatten(0, 1).t(), mlp_gelu.flatten(0, 1)
     )  # f32[128, 512]
@@ -538,11 +495,9 @@ def block_h_1_mlp_backward(
     del grad_mlp_gelu, mlp_c_fc
     # grad of mlp: x = self.c_fc(x)
     grad_ln_2 = grad_mlp_c_fc @ w["mlp.c_fc.weight"]  # f32[16, 128, 128]
-    # recompute return x + self.mlp(self.ln_2(x))
     ln_2, ln_2_mean, ln_2_rstd = torch.native_layer_norm(
         x_add, [128], w["ln_2.weight"], w["ln_2.bias"], 1e-05
-    )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
-    # grad of mlp: x = self.c_fc(x)
+    )  # recompute: f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
     grad_mlp_c_fc_weight = torch.mm(
         grad_mlp_c_fc.flatten(0, 1).t(), ln_2.flatten(0, 1)
     )  # f32[512, 128]
@@ -550,15 +505,8 @@ def block_h_1_mlp_backward(
     grad_mlp_c_fc_bias = grad_mlp_c_fc.flatten(0, 1).sum(0)  # f32[512]
     del grad_mlp_c_fc
     # grad of return x + self.mlp(self.ln_2(x))
-    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = aten.native_layer_norm_backward(
-        grad_ln_2,
-        x_add,
-        [128],
-        ln_2_mean,
-        ln_2_rstd,
-        w["ln_2.weight"],
-        w["ln_2.bias"],
-        [True, True, True],
+    grad_x_add_ln_2, grad_ln_2_weight, grad_ln_2_bias = layer_norm_backward(
+        grad_ln_2, x_add, ln_2_mean, ln_2_rstd, w["ln_2.weight"], w["ln_2.bias"]
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_2, x_add, ln_2_mean, ln_2_rstd
     grad_x_add = grad_out.add_(grad_x_add_ln_2)  # f32[16, 128, 128]
@@ -572,10 +520,10 @@ def block_h_1_mlp_backward(
     }
 
 
-def block_attn_backward(
+def block_h_1_attn_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of attn in Block."""
+    """Backward of attn in Block: transformer.h.1,3."""
     y, y_logsumexp, attn_resid_dropout_mask = drain(kept)
     x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
@@ -590,7 +538,7 @@ def block_attn_backward(
     )  # f32[128, 128]
     grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
     del grad_attn_c_proj
-    # recompute x = x + self.attn(self.ln_1(x))
+    # recompute self.ln_1(x)
     ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
         x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
     )  # f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
@@ -631,15 +579,8 @@ def block_attn_backward(
     grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
     del grad_attn_c_attn
     # grad of x = x + self.attn(self.ln_1(x))
-    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = aten.native_layer_norm_backward(
-        grad_ln_1,
-        x,
-        [128],
-        ln_1_mean,
-        ln_1_rstd,
-        w["ln_1.weight"],
-        w["ln_1.bias"],
-        [True, True, True],
+    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = layer_norm_backward(
+        grad_ln_1, x, ln_1_mean, ln_1_rstd, w["ln_1.weight"], w["ln_1.bias"]
     )  # f32[16, 128, 128], f32[128], f32[128]
     del grad_ln_1, x, ln_1_mean, ln_1_rstd
     grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
@@ -712,15 +653,13 @@ def ln_f_lm_head_backward(
     del grad_lm_head
     # grad of x = self.transformer.ln_f(x)
     grad_x, grad_transformer_ln_f_weight, grad_transformer_ln_f_bias = (
-        aten.native_layer_norm_backward(
+        layer_norm_backward(
             grad_transformer_ln_f,
             x,
-            [128],
             transformer_ln_f_mean,
             transformer_ln_f_rstd,
             w["transformer.ln_f.weight"],
             w["transformer.ln_f.bias"],
-            [True, True, True],
         )
     )  # f32[16, 128, 128], f32[128], f32[128]
     return grad_x, {
@@ -766,6 +705,17 @@ def drain(values: list[Tensor]) -> list[Tensor]:
     return found
 
 
+def layer_norm_backward(
+    grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of F.layer_norm's input, weight and bias."""
+    shape, all_three = list(weight.shape), [True, True, True]
+    found: tuple[Tensor, Tensor, Tensor] = aten.native_layer_norm_backward(
+        grad, x, shape, mean, rstd, weight, bias, all_three
+    )
+    return found
+
+
 class RematStep(torch.autograd.Function):
     """A block of the step: `forward` runs it, `backward` when autograd gets there."""
 
@@ -786,21 +736,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -811,9 +755,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -834,19 +777,19 @@ class TransformerStep(RematStep):
 
     weights = ("wpe.weight", "/lm_head.weight")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["x", i + 1], ctx.kept = transformer_forward(live["idx"], w)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        _, live, i = TransformerStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        _, live, i = cls.resume(ctx)
         grads = transformer_backward(
             ctx.kept, [live.take("grad_x", i + 1)], live["idx"]
         )
-        return TransformerStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class BlockH0Step(RematStep):
@@ -855,39 +798,36 @@ class BlockH0Step(RematStep):
     Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
     1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
     x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_masked_fill,
     att_softmax, attn_attn_dropout, ln_1.
     """
 
     weights = ("*", "attn.mask")
+    mlp_backward = staticmethod(block_mlp_backward)
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockH0Step.begin(ctx, token, live, i, *rest)
-        live["y", i], ctx.kept_attn_part1 = block_attn_part1_forward(live["x", i], w)
-        live["x_add", i], ctx.kept_attn_part2 = block_attn_part2_forward(
-            [live.take("y", i)], live["x", i], w
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["attn_resid_dropout", i], ctx.kept_attn = block_attn_forward(
+            live["x", i], w
         )
-        live["x", i + 1], ctx.kept_mlp = block_mlp_forward(live["x_add", i], w)
+        live["x", i + 1], ctx.kept_mlp = block_mlp_forward(
+            [live.take("attn_resid_dropout", i)], live["x", i], w
+        )
+        del ctx.kept_mlp[1]  # mlp_c_fc
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockH0Step.resume(ctx)
-        live["grad_x_add", i], mlp_grads = block_mlp_backward(
-            ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
+        live["grad_x_add", i], mlp_grads = cls.mlp_backward(
+            ctx.kept_mlp, [live.take("grad_x", i + 1)], w
         )
-        live["grad_y", i], attn_part2_grads = block_attn_part2_backward(
-            ctx.kept_attn_part2, live["grad_x_add", i], w
+        live["grad_x", i], attn_grads = block_attn_backward(
+            ctx.kept_attn, [live.take("x", i), live.take("grad_x_add", i)], w
         )
-        live["grad_x", i], attn_part1_grads = block_attn_part1_backward(
-            ctx.kept_attn_part1,
-            [live.take("grad_y", i), live.take("x", i), live.take("grad_x_add", i)],
-            w,
-        )
-        return BlockH0Step.hand(
-            ctx, token, {**mlp_grads, **attn_part2_grads, **attn_part1_grads}
-        )
+        return cls.hand(ctx, token, {**mlp_grads, **attn_grads})
 
 
 class BlockH1Step(RematStep):
@@ -895,95 +835,85 @@ class BlockH1Step(RematStep):
 
     Keeps: y 1.0 MiB, y_logsumexp 32.0 KiB, attn_resid_dropout_mask 256.0 KiB, x_add
     1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: mlp_gelu, ln_2, ln_1, attn_c_attn.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockH1Step.begin(ctx, token, live, i, *rest)
-        live["x_add", i], ctx.kept_attn = block_attn_forward(live["x", i], w)
-        live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward(live["x_add", i], w)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["attn_resid_dropout", i], ctx.kept_attn = block_h_1_attn_forward(
+            live["x", i], w
+        )
+        live["x", i + 1], ctx.kept_mlp = block_mlp_forward(
+            [live.take("attn_resid_dropout", i)], live["x", i], w
+        )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockH1Step.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward(
-            ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
+            ctx.kept_mlp, [live.take("grad_x", i + 1)], w
         )
-        live["grad_x", i], attn_grads = block_attn_backward(
+        live["grad_x", i], attn_grads = block_h_1_attn_backward(
             ctx.kept_attn, [live.take("x", i), live.take("grad_x_add", i)], w
         )
-        return BlockH1Step.hand(ctx, token, {**mlp_grads, **attn_grads})
+        return cls.hand(ctx, token, {**mlp_grads, **attn_grads})
 
 
-class BlockH0Step_2(RematStep):
+class BlockH0Step_2(BlockH0Step):
     """transformer.h.2.
 
     Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
     1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
     x_add 1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: mlp_gelu, ln_2, att_bmm, att_mul, att_masked_fill, att_softmax,
     attn_attn_dropout, ln_1.
     """
 
-    weights = ("*", "attn.mask")
+    mlp_backward = staticmethod(block_h_1_mlp_backward)
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockH0Step_2.begin(ctx, token, live, i, *rest)
-        live["y", i], ctx.kept_attn_part1 = block_attn_part1_forward(live["x", i], w)
-        live["x_add", i], ctx.kept_attn_part2 = block_attn_part2_forward(
-            [live.take("y", i)], live["x", i], w
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["attn_resid_dropout", i], ctx.kept_attn = block_attn_forward(
+            live["x", i], w
         )
-        live["x", i + 1], ctx.kept_mlp = block_h_1_mlp_forward(live["x_add", i], w)
+        live["x", i + 1], ctx.kept_mlp = block_mlp_forward(
+            [live.take("attn_resid_dropout", i)], live["x", i], w
+        )
         return token.new_empty(0)
-
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockH0Step_2.resume(ctx)
-        live["grad_x_add", i], mlp_grads = block_h_1_mlp_backward(
-            ctx.kept_mlp, [live.take("x_add", i), live.take("grad_x", i + 1)], w
-        )
-        live["grad_y", i], attn_part2_grads = block_attn_part2_backward(
-            ctx.kept_attn_part2, live["grad_x_add", i], w
-        )
-        live["grad_x", i], attn_part1_grads = block_attn_part1_backward(
-            ctx.kept_attn_part1,
-            [live.take("grad_y", i), live.take("x", i), live.take("grad_x_add", i)],
-            w,
-        )
-        return BlockH0Step_2.hand(
-            ctx, token, {**mlp_grads, **attn_part2_grads, **attn_part1_grads}
-        )
 
 
 class LnFLmHeadStep(RematStep):
     """transformer.ln_f..lm_head.
 
     Keeps: loss_log_softmax 4.0 MiB, loss_weight 4 B.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: transformer_ln_f.
     """
 
     weights = ("transformer.ln_f.weight", "transformer.ln_f.bias", "lm_head.weight")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = LnFLmHeadStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         logits, loss, ctx.kept = ln_f_lm_head_forward(live["x", i], live["targets"], w)
         return logits, loss
 
-    @staticmethod
+    @classmethod
     def backward(
-        ctx: Any, grad_logits: Tensor, grad_loss: Tensor
+        cls, ctx: Any, grad_logits: Tensor, grad_loss: Tensor
     ) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = LnFLmHeadStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_logits is not None:
             raise RuntimeError(
                 "a gradient arrived for output[0], which lm_head makes, "
@@ -999,7 +929,7 @@ class LnFLmHeadStep(RematStep):
         live["grad_x", i], grads = ln_f_lm_head_backward(
             ctx.kept, [live.take("x", i)], grad_loss, live["targets"], w
         )
-        return LnFLmHeadStep.hand(ctx, grad_loss.new_empty(0), grads)
+        return cls.hand(ctx, grad_loss.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.

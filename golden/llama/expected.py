@@ -6,16 +6,18 @@
 # inputs    tokens: int64[32, 128], labels: int64[32, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block           count  forward keeps  peak there  backward runs again
-# tok_embeddings  1      0 B            7.4 MiB     -
-# layers.0        1      22.2 MiB       48.8 MiB    feed_forward_silu, feed_forward_mul, mul_2,
-#                                                   ffn_norm_mul, mul, attention_norm_mul, out of
-#                                                   tok_embeddings
-# layers.1        1      22.2 MiB       70.2 MiB    feed_forward_silu, feed_forward_mul, mul_2,
-#                                                   ffn_norm_mul, mul, attention_norm_mul
-# layers.2        1      20.7 MiB       92.1 MiB    feed_forward_silu, feed_forward_mul, mul_2,
-#                                                   ffn_norm_mul, xv_copy, mul, attention_norm_mul
-# norm..output    1      8.0 MiB        97.7 MiB    output_mul, norm_mul
+# block           count  forward keeps         peak there  backward runs again
+# tok_embeddings  1      0 B                   7.4 MiB     -
+# layers.0        1      22.2 MiB              48.8 MiB    feed_forward_silu, feed_forward_mul,
+#                                                          mul_2, ffn_norm_mul, mul,
+#                                                          attention_norm_mul, out of tok_embeddings
+# layers.1        1      22.2 MiB + x 2.0 MiB  70.2 MiB    feed_forward_silu, feed_forward_mul,
+#                                                          mul_2, ffn_norm_mul, mul,
+#                                                          attention_norm_mul
+# layers.2        1      20.7 MiB + x 2.0 MiB  92.1 MiB    feed_forward_silu, feed_forward_mul,
+#                                                          mul_2, ffn_norm_mul, xv_copy, mul,
+#                                                          attention_norm_mul
+# norm..output    1      8.0 MiB + x 2.0 MiB   97.7 MiB    output_mul, norm_mul
 #
 # budget    99.1 MiB  (103943966 bytes)
 # peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
@@ -23,7 +25,7 @@
 #           labels.flatten()))
 # outputs   8.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v1-d16e8768589d-6e1f584938e7
+# seal      v2-b37fded02c5a-c74584b3e0f4
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -196,10 +198,10 @@ def transformer_block_attention_norm_forward(
     return attention_norm_rsqrt, attention_norm_mul
 
 
-def transformer_block_attention_part1_forward(
+def transformer_block_attention_forward(
     taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Forward of attention_part1 in TransformerBlock."""
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attention in TransformerBlock."""
     attention_norm_mul = taken.pop()
     # attention: xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
     attention_wq = F.linear(attention_norm_mul, w["attention.wq.weight"])
@@ -218,14 +220,7 @@ def transformer_block_attention_part1_forward(
     xk_mul = aten.view_as_complex(attention_wk) * w["/freqs_cis"].view(
         1, 128, 1, 8
     )  # c64[32, 128, 2, 8]
-    return xv, xq_mul, xk_mul
-
-
-def transformer_block_attention_part2_forward(
-    taken: list[Tensor], xq_mul: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attention_part2 in TransformerBlock."""
-    xk_mul, xv, x = drain(taken)
+    del attention_wk
     # attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
     xk_copy = (
         aten.view_as_real(xk_mul)
@@ -239,7 +234,6 @@ def transformer_block_attention_part2_forward(
     # attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
     xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
-    del xv
     # attention: output = F.scaled_dot_product_attention(queries, keys, values, is_c ...
     (
         scaled_dot_product_flash_attention_for_cpu,
@@ -251,6 +245,19 @@ def transformer_block_attention_part2_forward(
         0.0,
         True,
     )  # f32[32, 8, 128, 16], f32[32, 8, 128]
+    return scaled_dot_product_flash_attention_for_cpu, [
+        xv,
+        xq_mul,
+        xk_copy,
+        xv_copy,
+        dot_product_flash_attention_for_cpu_logsumexp,
+    ]
+
+
+def transformer_block_attention_feed_forward_forward(
+    scaled_dot_product_flash_attention_for_cpu: Tensor, x: Tensor, w: Tensors
+) -> tuple[Tensor, list[Tensor]]:
+    """Forward of attention_feed_forward in TransformerBlock."""
     # attention: return self.wo(output)
     attention_wo = torch.mm(
         scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
@@ -258,19 +265,8 @@ def transformer_block_attention_part2_forward(
     )
     attention_wo = attention_wo.view(32, 128, 128)  # f32[32, 128, 128]
     # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x.add_(attention_wo)  # f32[32, 128, 128]
-    return h, [
-        xk_copy,
-        xv_copy,
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ]
-
-
-def transformer_block_ffn_norm_forward(
-    h: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of ffn_norm in TransformerBlock."""
+    h = x + attention_wo  # f32[32, 128, 128]
+    del attention_wo
     # ffn_norm: output = self._norm(x.float()).type_as(x)
     ffn_norm_pow = h**2  # f32[32, 128, 128]
     ffn_norm_mean = ffn_norm_pow.mean([-1], True)  # f32[32, 128, 1]
@@ -300,107 +296,19 @@ def transformer_block_ffn_norm_forward(
     del feed_forward_mul
     # return h + self.feed_forward(self.ffn_norm(h))
     out = h + feed_forward_w2  # f32[32, 128, 128]
-    return out, [ffn_norm_rsqrt, feed_forward_w1, feed_forward_w3]
+    return out, [h, ffn_norm_rsqrt, feed_forward_w1, feed_forward_w3]
 
 
-def transformer_block_attention_part2_forward_2(
-    taken: list[Tensor], xq_mul: Tensor, x: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attention_part2 in TransformerBlock."""
-    xk_mul, xv = drain(taken)
-    # attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    xk_copy = (
-        aten.view_as_real(xk_mul)
-        .view(32, 128, 2, 16)
-        .unsqueeze(3)
-        .expand(32, 128, 2, 4, 16)
-        .contiguous()
-    )
-    xk_copy = xk_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
-    del xk_mul
-    # attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
-    xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
-    del xv
-    # attention: output = F.scaled_dot_product_attention(queries, keys, values, is_c ...
-    (
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ) = aten._scaled_dot_product_flash_attention_for_cpu(
-        aten.view_as_real(xq_mul).view(32, 128, 8, 16).transpose(1, 2),
-        xk_copy.transpose(1, 2),
-        xv_copy.transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[32, 8, 128, 16], f32[32, 8, 128]
-    # attention: return self.wo(output)
-    attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
-        w["attention.wo.weight"].t(),
-    )
-    attention_wo = attention_wo.view(32, 128, 128)  # f32[32, 128, 128]
-    # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + attention_wo  # f32[32, 128, 128]
-    return h, [
-        xk_copy,
-        xv_copy,
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ]
-
-
-def transformer_block_attention_part2_forward_3(
-    taken: list[Tensor], xv: Tensor, xq_mul: Tensor, x: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of attention_part2 in TransformerBlock."""
-    xk_mul = taken.pop()
-    # attention: keys = repeat_kv(xk, self.n_rep).transpose(1, 2)
-    xk_copy = (
-        aten.view_as_real(xk_mul)
-        .view(32, 128, 2, 16)
-        .unsqueeze(3)
-        .expand(32, 128, 2, 4, 16)
-        .contiguous()
-    )
-    xk_copy = xk_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
-    del xk_mul
-    # attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
-    xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
-    xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
-    # attention: output = F.scaled_dot_product_attention(queries, keys, values, is_c ...
-    (
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ) = aten._scaled_dot_product_flash_attention_for_cpu(
-        aten.view_as_real(xq_mul).view(32, 128, 8, 16).transpose(1, 2),
-        xk_copy.transpose(1, 2),
-        xv_copy.transpose(1, 2),
-        0.0,
-        True,
-    )  # f32[32, 8, 128, 16], f32[32, 8, 128]
-    del xv_copy
-    # attention: return self.wo(output)
-    attention_wo = torch.mm(
-        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
-        w["attention.wo.weight"].t(),
-    )
-    attention_wo = attention_wo.view(32, 128, 128)  # f32[32, 128, 128]
-    # h = x + self.attention(self.attention_norm(x), freqs_cis)
-    h = x + attention_wo  # f32[32, 128, 128]
-    return h, [
-        xk_copy,
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ]
-
-
-def transformer_block_ffn_norm_backward(
-    kept: list[Tensor], taken: list[Tensor], w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of ffn_norm in TransformerBlock."""
-    ffn_norm_rsqrt, feed_forward_w1, feed_forward_w3 = drain(kept)
-    grad_out, h = drain(taken)
-    # recompute feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
+def transformer_block_attention_feed_forward_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    scaled_dot_product_flash_attention_for_cpu: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of attention_feed_forward in TransformerBlock."""
+    h, ffn_norm_rsqrt, feed_forward_w1, feed_forward_w3 = drain(kept)
+    grad_out = taken.pop()
+    # recompute part of feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
     feed_forward_silu = F.silu(feed_forward_w1)  # f32[32, 128, 384]
     feed_forward_mul = feed_forward_silu * feed_forward_w3  # f32[32, 128, 384]
     # grad of feed_forward: return self.w2(F.silu(self.w1(x)) * self.w3(x))
@@ -417,7 +325,7 @@ def transformer_block_ffn_norm_backward(
         grad_feed_forward_mul * feed_forward_w3
     )  # f32[32, 128, 384]
     del grad_feed_forward_mul, feed_forward_w3
-    # recompute ffn_norm: output = self._norm(x.float()).type_as(x)
+    # recompute part of ffn_norm: output = self._norm(x.float()).type_as(x)
     mul_2 = h * ffn_norm_rsqrt  # f32[32, 128, 128]
     # recompute ffn_norm: return output * self.weight
     ffn_norm_mul = mul_2 * w["ffn_norm.weight"]  # f32[32, 128, 128]
@@ -483,25 +391,7 @@ def transformer_block_ffn_norm_backward(
     del grad_ffn_norm_pow, grad_h_pow_2
     # grad of output = self._norm(x.float()).type_as(x)
     grad_h_2 = grad_h.add_(grad_h_pow_3)  # f32[32, 128, 128]
-    return grad_h_2, {
-        "feed_forward.w1.weight": grad_feed_forward_w1_weight,
-        "feed_forward.w2.weight": grad_feed_forward_w2_weight,
-        "feed_forward.w3.weight": grad_feed_forward_w3_weight,
-        "ffn_norm.weight": grad_ffn_norm_weight,
-    }
-
-
-def transformer_block_attention_part2_backward(
-    kept: list[Tensor], taken: list[Tensor], grad_h_2: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensors]:
-    """Backward of attention_part2 in TransformerBlock."""
-    (
-        xk_copy,
-        xv_copy,
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ) = drain(kept)
-    xq_mul = taken.pop()
+    del grad_h, grad_h_pow_3
     # grad of attention: return self.wo(output)
     grad_attention_wo_weight = torch.mm(
         grad_h_2.flatten(0, 1).t(),
@@ -509,6 +399,27 @@ def transformer_block_attention_part2_backward(
     )  # f32[128, 128]
     grad_output_transpose = grad_h_2 @ w["attention.wo.weight"]
     grad_output_transpose = grad_output_transpose.view(32, 128, 8, 16)
+    return (
+        grad_h_2,
+        grad_output_transpose,
+        {
+            "attention.wo.weight": grad_attention_wo_weight,
+            "feed_forward.w1.weight": grad_feed_forward_w1_weight,
+            "feed_forward.w2.weight": grad_feed_forward_w2_weight,
+            "feed_forward.w3.weight": grad_feed_forward_w3_weight,
+            "ffn_norm.weight": grad_ffn_norm_weight,
+        },
+    )
+
+
+def transformer_block_attention_backward_1(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Backward of attention in TransformerBlock: layers.0-1."""
+    xq_mul, xk_copy, xv_copy, dot_product_flash_attention_for_cpu_logsumexp = drain(
+        kept
+    )
+    grad_output_transpose, scaled_dot_product_flash_attention_for_cpu = drain(taken)
     # grad of attention: output = F.scaled_dot_product_attention(queries, keys, valu ...
     grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -539,19 +450,7 @@ def transformer_block_attention_part2_backward(
     grad_xk_unsqueeze = (
         grad_keys.transpose(1, 2).view(32, 128, 2, 4, 16).sum([3], True)
     )  # f32[32, 128, 2, 1, 16]
-    return (
-        grad_queries,
-        grad_xv_unsqueeze,
-        grad_xk_unsqueeze,
-        {"attention.wo.weight": grad_attention_wo_weight},
-    )
-
-
-def transformer_block_attention_part1_backward(
-    taken: list[Tensor], x: Tensor, attention_norm_rsqrt: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensors]:
-    """Backward of attention_part1 in TransformerBlock."""
-    grad_xk_unsqueeze, grad_queries, grad_xv_unsqueeze = drain(taken)
+    del grad_keys
     # grad of attention: xk = apply_rotary_emb(xk, freqs_cis)
     grad_freqs_cis_mul = aten._conj(
         w["/freqs_cis"].view(1, 128, 1, 8)
@@ -569,8 +468,23 @@ def transformer_block_attention_part1_backward(
         aten.view_as_complex(grad_queries.transpose(1, 2).view(32, 128, 8, 8, 2))
         * grad_freqs_cis_mul_2
     )  # c64[32, 128, 8, 8]
-    del grad_queries, grad_freqs_cis_mul_2
-    # recompute attention_norm: output = self._norm(x.float()).type_as(x)
+    return (
+        grad_xv_unsqueeze,
+        grad_attention_wk_view_as_complex,
+        grad_attention_wq_view_as_complex,
+    )
+
+
+def transformer_block_attention_backward_2(
+    taken: list[Tensor], x: Tensor, attention_norm_rsqrt: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensors]:
+    """Backward of attention in TransformerBlock."""
+    (
+        grad_xv_unsqueeze,
+        grad_attention_wk_view_as_complex,
+        grad_attention_wq_view_as_complex,
+    ) = drain(taken)
+    # recompute part of attention_norm: output = self._norm(x.float()).type_as(x)
     mul = x * attention_norm_rsqrt  # f32[32, 128, 128]
     # recompute attention_norm: return output * self.weight
     attention_norm_mul = mul * w["attention_norm.weight"]  # f32[32, 128, 128]
@@ -683,23 +597,12 @@ def transformer_block_attention_norm_backward(
     return grad_x, {"attention_norm.weight": grad_attention_norm_weight}
 
 
-def transformer_block_attention_part2_backward_2(
-    kept: list[Tensor], taken: list[Tensor], grad_h_2: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensors]:
-    """Backward of attention_part2 in TransformerBlock."""
-    (
-        xk_copy,
-        scaled_dot_product_flash_attention_for_cpu,
-        dot_product_flash_attention_for_cpu_logsumexp,
-    ) = drain(kept)
-    xv, xq_mul = drain(taken)
-    # grad of attention: return self.wo(output)
-    grad_attention_wo_weight = torch.mm(
-        grad_h_2.flatten(0, 1).t(),
-        scaled_dot_product_flash_attention_for_cpu.transpose(1, 2).view(4096, 128),
-    )  # f32[128, 128]
-    grad_output_transpose = grad_h_2 @ w["attention.wo.weight"]
-    grad_output_transpose = grad_output_transpose.view(32, 128, 8, 16)
+def transformer_block_attention_backward_1_2(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Backward of attention in TransformerBlock: layers.2."""
+    xv, xq_mul, xk_copy, dot_product_flash_attention_for_cpu_logsumexp = drain(kept)
+    grad_output_transpose, scaled_dot_product_flash_attention_for_cpu = drain(taken)
     # recompute attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
     xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
@@ -734,11 +637,28 @@ def transformer_block_attention_part2_backward_2(
     grad_xk_unsqueeze = (
         grad_keys.transpose(1, 2).view(32, 128, 2, 4, 16).sum([3], True)
     )  # f32[32, 128, 2, 1, 16]
+    del grad_keys
+    # grad of attention: xk = apply_rotary_emb(xk, freqs_cis)
+    grad_freqs_cis_mul = aten._conj(
+        w["/freqs_cis"].view(1, 128, 1, 8)
+    ).clone()  # c64[1, 128, 1, 8]
+    grad_attention_wk_view_as_complex = (
+        aten.view_as_complex(grad_xk_unsqueeze.squeeze(3).view(32, 128, 2, 8, 2))
+        * grad_freqs_cis_mul
+    )  # c64[32, 128, 2, 8]
+    del grad_xk_unsqueeze, grad_freqs_cis_mul
+    # grad of attention: xq = apply_rotary_emb(xq, freqs_cis)
+    grad_freqs_cis_mul_2 = aten._conj(
+        w["/freqs_cis"].view(1, 128, 1, 8)
+    ).clone()  # c64[1, 128, 1, 8]
+    grad_attention_wq_view_as_complex = (
+        aten.view_as_complex(grad_queries.transpose(1, 2).view(32, 128, 8, 8, 2))
+        * grad_freqs_cis_mul_2
+    )  # c64[32, 128, 8, 8]
     return (
-        grad_queries,
         grad_xv_unsqueeze,
-        grad_xk_unsqueeze,
-        {"attention.wo.weight": grad_attention_wo_weight},
+        grad_attention_wk_view_as_complex,
+        grad_attention_wq_view_as_complex,
     )
 
 
@@ -796,7 +716,7 @@ def norm_output_backward(
         grad_loss_log_softmax, loss_log_softmax, 1, torch.float32
     )  # f32[4096, 512]
     del grad_loss_log_softmax, loss_log_softmax
-    # recompute norm: output = self._norm(x.float()).type_as(x)
+    # recompute part of norm: output = self._norm(x.float()).type_as(x)
     output_mul = x * output_rsqrt  # f32[32, 128, 128]
     # recompute norm: return output * self.weight
     norm_mul = output_mul * w["norm.weight"]  # f32[32, 128, 128]
@@ -903,21 +823,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -928,9 +842,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -945,18 +858,18 @@ class RematStep(torch.autograd.Function):
 class EmbeddingStep(RematStep):
     """tok_embeddings."""
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = EmbeddingStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
         live["x", i + 1] = embedding_forward(live["tokens"], w)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        _, live, i = EmbeddingStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        _, live, i = cls.resume(ctx)
         grads = embedding_backward([live.take("grad_x", i + 1)], live["tokens"])
-        return EmbeddingStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class TransformerBlockStep(RematStep):
@@ -972,51 +885,57 @@ class TransformerBlockStep(RematStep):
 
     weights = ("*", "/freqs_cis")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerBlockStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["attention_norm_rsqrt", i], live["attention_norm_mul", i] = (
             transformer_block_attention_norm_forward(live["x", i], w)
         )
-        live["xv", i], live["xq_mul", i], live["xk_mul", i] = (
-            transformer_block_attention_part1_forward(
-                [live.take("attention_norm_mul", i)], w
+        live["scaled_dot_product_flash_attention_for_cpu", i], ctx.kept_attention = (
+            transformer_block_attention_forward([live.take("attention_norm_mul", i)], w)
+        )
+        del ctx.kept_attention[0]  # xv
+        live["x", i + 1], ctx.kept_attention_feed_forward = (
+            transformer_block_attention_feed_forward_forward(
+                live["scaled_dot_product_flash_attention_for_cpu", i], live["x", i], w
             )
         )
-        live["h", i], ctx.kept_attention_part2 = (
-            transformer_block_attention_part2_forward(
-                [live.take("xk_mul", i), live.take("xv", i), live.take("x", i)],
-                live["xq_mul", i],
-                w,
-            )
-        )
-        live["x", i + 1], ctx.kept_ffn_norm = transformer_block_ffn_norm_forward(
-            live["h", i], w
-        )
+        live.take("x", i)  # not needed again
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerBlockStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
         live["x", i] = embedding_recompute(live["tokens"], w_1_before)
-        live["grad_h_2", i], ffn_norm_grads = transformer_block_ffn_norm_backward(
-            ctx.kept_ffn_norm, [live.take("grad_x", i + 1), live.take("h", i)], w
+        (
+            live["grad_h_2", i],
+            live["grad_output_transpose", i],
+            attention_feed_forward_grads,
+        ) = transformer_block_attention_feed_forward_backward(
+            ctx.kept_attention_feed_forward,
+            [live.take("grad_x", i + 1)],
+            live["scaled_dot_product_flash_attention_for_cpu", i],
+            w,
         )
         (
-            live["grad_queries", i],
             live["grad_xv_unsqueeze", i],
-            live["grad_xk_unsqueeze", i],
-            attention_part2_grads,
-        ) = transformer_block_attention_part2_backward(
-            ctx.kept_attention_part2, [live.take("xq_mul", i)], live["grad_h_2", i], w
+            live["grad_attention_wk_view_as_complex", i],
+            live["grad_attention_wq_view_as_complex", i],
+        ) = transformer_block_attention_backward_1(
+            ctx.kept_attention,
+            [
+                live.take("grad_output_transpose", i),
+                live.take("scaled_dot_product_flash_attention_for_cpu", i),
+            ],
+            w,
         )
-        live["mul", i], live["grad_attention_norm_mul_2", i], attention_part1_grads = (
-            transformer_block_attention_part1_backward(
+        live["mul", i], live["grad_attention_norm_mul_2", i], attention_piece2_grads = (
+            transformer_block_attention_backward_2(
                 [
-                    live.take("grad_xk_unsqueeze", i),
-                    live.take("grad_queries", i),
                     live.take("grad_xv_unsqueeze", i),
+                    live.take("grad_attention_wk_view_as_complex", i),
+                    live.take("grad_attention_wq_view_as_complex", i),
                 ],
                 live["x", i],
                 live["attention_norm_rsqrt", i],
@@ -1035,13 +954,12 @@ class TransformerBlockStep(RematStep):
                 w,
             )
         )
-        return TransformerBlockStep.hand(
+        return cls.hand(
             ctx,
             token,
             {
-                **ffn_norm_grads,
-                **attention_part2_grads,
-                **attention_part1_grads,
+                **attention_feed_forward_grads,
+                **attention_piece2_grads,
                 **attention_norm_grads,
             },
         )
@@ -1054,56 +972,62 @@ class TransformerBlockStep_2(RematStep):
     2.0 MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
     dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
     ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
+    Its input, x 2.0 MiB, waits in `live`.
     Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, mul,
     attention_norm_mul.
     """
 
     weights = ("*", "/freqs_cis")
+    attention_backward_piece1 = staticmethod(transformer_block_attention_backward_1)
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerBlockStep_2.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["attention_norm_rsqrt", i], live["attention_norm_mul", i] = (
             transformer_block_attention_norm_forward(live["x", i], w)
         )
-        live["xv", i], live["xq_mul", i], live["xk_mul", i] = (
-            transformer_block_attention_part1_forward(
-                [live.take("attention_norm_mul", i)], w
-            )
+        live["scaled_dot_product_flash_attention_for_cpu", i], ctx.kept_attention = (
+            transformer_block_attention_forward([live.take("attention_norm_mul", i)], w)
         )
-        live["h", i], ctx.kept_attention_part2 = (
-            transformer_block_attention_part2_forward_2(
-                [live.take("xk_mul", i), live.take("xv", i)],
-                live["xq_mul", i],
-                live["x", i],
-                w,
+        del ctx.kept_attention[0]  # xv
+        live["x", i + 1], ctx.kept_attention_feed_forward = (
+            transformer_block_attention_feed_forward_forward(
+                live["scaled_dot_product_flash_attention_for_cpu", i], live["x", i], w
             )
-        )
-        live["x", i + 1], ctx.kept_ffn_norm = transformer_block_ffn_norm_forward(
-            live["h", i], w
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerBlockStep_2.resume(ctx)
-        live["grad_h_2", i], ffn_norm_grads = transformer_block_ffn_norm_backward(
-            ctx.kept_ffn_norm, [live.take("grad_x", i + 1), live.take("h", i)], w
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
+        (
+            live["grad_h_2", i],
+            live["grad_output_transpose", i],
+            attention_feed_forward_grads,
+        ) = transformer_block_attention_feed_forward_backward(
+            ctx.kept_attention_feed_forward,
+            [live.take("grad_x", i + 1)],
+            live["scaled_dot_product_flash_attention_for_cpu", i],
+            w,
         )
         (
-            live["grad_queries", i],
             live["grad_xv_unsqueeze", i],
-            live["grad_xk_unsqueeze", i],
-            attention_part2_grads,
-        ) = transformer_block_attention_part2_backward(
-            ctx.kept_attention_part2, [live.take("xq_mul", i)], live["grad_h_2", i], w
+            live["grad_attention_wk_view_as_complex", i],
+            live["grad_attention_wq_view_as_complex", i],
+        ) = cls.attention_backward_piece1(
+            ctx.kept_attention,
+            [
+                live.take("grad_output_transpose", i),
+                live.take("scaled_dot_product_flash_attention_for_cpu", i),
+            ],
+            w,
         )
-        live["mul", i], live["grad_attention_norm_mul_2", i], attention_part1_grads = (
-            transformer_block_attention_part1_backward(
+        live["mul", i], live["grad_attention_norm_mul_2", i], attention_piece2_grads = (
+            transformer_block_attention_backward_2(
                 [
-                    live.take("grad_xk_unsqueeze", i),
-                    live.take("grad_queries", i),
                     live.take("grad_xv_unsqueeze", i),
+                    live.take("grad_attention_wk_view_as_complex", i),
+                    live.take("grad_attention_wq_view_as_complex", i),
                 ],
                 live["x", i],
                 live["attention_norm_rsqrt", i],
@@ -1122,135 +1046,76 @@ class TransformerBlockStep_2(RematStep):
                 w,
             )
         )
-        return TransformerBlockStep_2.hand(
+        return cls.hand(
             ctx,
             token,
             {
-                **ffn_norm_grads,
-                **attention_part2_grads,
-                **attention_part1_grads,
+                **attention_feed_forward_grads,
+                **attention_piece2_grads,
                 **attention_norm_grads,
             },
         )
 
 
-class TransformerBlockStep_3(RematStep):
+class TransformerBlockStep_3(TransformerBlockStep_2):
     """layers.2.
 
     Keeps: attention_norm_rsqrt 16.0 KiB, xv 512.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0
     MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
     dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
     ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
+    Its input, x 2.0 MiB, waits in `live`.
     Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, xv_copy,
     mul, attention_norm_mul.
     """
 
-    weights = ("*", "/freqs_cis")
+    attention_backward_piece1 = staticmethod(transformer_block_attention_backward_1_2)
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerBlockStep_3.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["attention_norm_rsqrt", i], live["attention_norm_mul", i] = (
             transformer_block_attention_norm_forward(live["x", i], w)
         )
-        live["xv", i], live["xq_mul", i], live["xk_mul", i] = (
-            transformer_block_attention_part1_forward(
-                [live.take("attention_norm_mul", i)], w
-            )
+        live["scaled_dot_product_flash_attention_for_cpu", i], ctx.kept_attention = (
+            transformer_block_attention_forward([live.take("attention_norm_mul", i)], w)
         )
-        live["h", i], ctx.kept_attention_part2 = (
-            transformer_block_attention_part2_forward_3(
-                [live.take("xk_mul", i)],
-                live["xv", i],
-                live["xq_mul", i],
-                live["x", i],
-                w,
+        del ctx.kept_attention[3]  # xv_copy
+        live["x", i + 1], ctx.kept_attention_feed_forward = (
+            transformer_block_attention_feed_forward_forward(
+                live["scaled_dot_product_flash_attention_for_cpu", i], live["x", i], w
             )
-        )
-        live["x", i + 1], ctx.kept_ffn_norm = transformer_block_ffn_norm_forward(
-            live["h", i], w
         )
         return token.new_empty(0)
-
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerBlockStep_3.resume(ctx)
-        live["grad_h_2", i], ffn_norm_grads = transformer_block_ffn_norm_backward(
-            ctx.kept_ffn_norm, [live.take("grad_x", i + 1), live.take("h", i)], w
-        )
-        (
-            live["grad_queries", i],
-            live["grad_xv_unsqueeze", i],
-            live["grad_xk_unsqueeze", i],
-            attention_part2_grads,
-        ) = transformer_block_attention_part2_backward_2(
-            ctx.kept_attention_part2,
-            [live.take("xv", i), live.take("xq_mul", i)],
-            live["grad_h_2", i],
-            w,
-        )
-        live["mul", i], live["grad_attention_norm_mul_2", i], attention_part1_grads = (
-            transformer_block_attention_part1_backward(
-                [
-                    live.take("grad_xk_unsqueeze", i),
-                    live.take("grad_queries", i),
-                    live.take("grad_xv_unsqueeze", i),
-                ],
-                live["x", i],
-                live["attention_norm_rsqrt", i],
-                w,
-            )
-        )
-        live["grad_x", i], attention_norm_grads = (
-            transformer_block_attention_norm_backward(
-                [
-                    live.take("mul", i),
-                    live.take("grad_attention_norm_mul_2", i),
-                    live.take("grad_h_2", i),
-                    live.take("attention_norm_rsqrt", i),
-                    live.take("x", i),
-                ],
-                w,
-            )
-        )
-        return TransformerBlockStep_3.hand(
-            ctx,
-            token,
-            {
-                **ffn_norm_grads,
-                **attention_part2_grads,
-                **attention_part1_grads,
-                **attention_norm_grads,
-            },
-        )
 
 
 class NormOutputStep(RematStep):
     """norm..output.
 
     Keeps: output_rsqrt 16.0 KiB, loss_log_softmax 8.0 MiB, loss_weight 4 B.
+    Its input, x 2.0 MiB, waits in `live`.
     Runs again: output_mul, norm_mul.
     """
 
     weights = ("norm.weight", "output.weight")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = NormOutputStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         loss, output, ctx.kept = norm_output_forward(live["x", i], live["labels"], w)
         return loss, output
 
-    @staticmethod
+    @classmethod
     def backward(
-        ctx: Any, grad_loss: Tensor, grad_output: Tensor
+        cls, ctx: Any, grad_loss: Tensor, grad_output: Tensor
     ) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = NormOutputStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_output is not None:
             raise RuntimeError(
                 "a gradient arrived for output['logits'], which output makes, "
@@ -1266,7 +1131,7 @@ class NormOutputStep(RematStep):
         live["grad_x", i], grads = norm_output_backward(
             ctx.kept, [live.take("x", i)], grad_loss, live["labels"], w
         )
-        return NormOutputStep.hand(ctx, grad_loss.new_empty(0), grads)
+        return cls.hand(ctx, grad_loss.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.

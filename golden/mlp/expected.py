@@ -6,18 +6,18 @@
 # inputs    x: float32[4096, 64], target: int64[4096]
 # device    cpu, torch 2.13, costs roofline
 #
-# block       count  forward keeps  peak there  backward runs again
-# stem        1      0 B            29.2 MiB    -
-# blocks.0    1      1.0 MiB        80.2 MiB    norm, fc, h_gelu
-# blocks.1-2  2      17.0 MiB       98.2 MiB    h_gelu, norm
-# blocks.3    1      33.0 MiB       117.1 MiB   norm
-# norm..head  1      4.2 MiB        105.3 MiB   -
+# block       count  forward keeps         peak there  backward runs again
+# stem        1      0 B                   29.2 MiB    -
+# blocks.0    1      1.0 MiB + x 4.0 MiB   80.2 MiB    norm, fc, h_gelu
+# blocks.1-2  2      17.0 MiB + x 4.0 MiB  98.2 MiB    h_gelu, norm
+# blocks.3    1      33.0 MiB + x 4.0 MiB  117.1 MiB   norm
+# norm..head  1      4.2 MiB + x 4.0 MiB   105.3 MiB   -
 #
 # budget    118.4 MiB  (124111999 bytes)
 # peak      117.1 MiB  (122836180 bytes; model.py: 197.3 MiB), in backward of blocks.3
 #           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h)))
 # overhead  +5.0 % of the step; no schedule within this budget is below +5.0 %
-# seal      v1-a6d71eb6148f-e73eac6b61e0
+# seal      v2-a102562d995a-2802baa38896
 
 """A residual MLP classifier that returns its loss."""
 
@@ -83,45 +83,6 @@ def block_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
     fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
     del norm
     h_gelu = F.gelu(fc)  # f32[4096, 1024]
-    del fc
-    # return x + self.drop(self.proj(h))
-    proj = F.linear(h_gelu, w["proj.weight"], w["proj.bias"])  # f32[4096, 256]
-    del h_gelu
-    drop, drop_mask = torch.native_dropout(
-        proj, 0.1, True
-    )  # f32[4096, 256], bool[4096, 256]
-    del proj
-    out = drop.add_(x)  # f32[4096, 256]
-    return out, [drop_mask]
-
-
-def block_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Block."""
-    # h = self.norm(x)
-    norm = F.layer_norm(x, [256], w["norm.weight"], w["norm.bias"])  # f32[4096, 256]
-    # h = F.gelu(self.fc(h))
-    fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
-    del norm
-    h_gelu = F.gelu(fc)  # f32[4096, 1024]
-    # return x + self.drop(self.proj(h))
-    proj = F.linear(h_gelu, w["proj.weight"], w["proj.bias"])  # f32[4096, 256]
-    del h_gelu
-    drop, drop_mask = torch.native_dropout(
-        proj, 0.1, True
-    )  # f32[4096, 256], bool[4096, 256]
-    del proj
-    out = drop.add_(x)  # f32[4096, 256]
-    return out, [fc, drop_mask]
-
-
-def block_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Block."""
-    # h = self.norm(x)
-    norm = F.layer_norm(x, [256], w["norm.weight"], w["norm.bias"])  # f32[4096, 256]
-    # h = F.gelu(self.fc(h))
-    fc = F.linear(norm, w["fc.weight"], w["fc.bias"])  # f32[4096, 1024]
-    del norm
-    h_gelu = F.gelu(fc)  # f32[4096, 1024]
     # return x + self.drop(self.proj(h))
     proj = F.linear(h_gelu, w["proj.weight"], w["proj.bias"])  # f32[4096, 256]
     drop, drop_mask = torch.native_dropout(
@@ -135,7 +96,7 @@ def block_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
 def block_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Block."""
+    """Backward of Block: blocks.0."""
     drop_mask = kept.pop()
     grad_out = taken.pop()
     # recompute h = self.norm(x)
@@ -164,15 +125,8 @@ def block_backward(
     grad_fc_bias = grad_fc.sum(0)  # f32[1024]
     del grad_fc
     # grad of h = self.norm(x)
-    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [256],
-        norm_mean,
-        norm_rstd,
-        w["norm.weight"],
-        w["norm.bias"],
-        [True, True, True],
+    grad_x_norm, grad_norm_weight, grad_norm_bias = layer_norm_backward(
+        grad_norm, x, norm_mean, norm_rstd, w["norm.weight"], w["norm.bias"]
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, norm_mean, norm_rstd
     grad_x = grad_out.add_(grad_x_norm)  # f32[4096, 256]
@@ -189,10 +143,10 @@ def block_backward(
 def block_backward_2(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Block."""
+    """Backward of Block: blocks.1-2."""
     fc, drop_mask = drain(kept)
     grad_out, x = drain(taken)
-    # recompute h = F.gelu(self.fc(h))
+    # recompute F.gelu(...)
     h_gelu = F.gelu(fc)  # f32[4096, 1024]
     # grad of return x + self.drop(self.proj(h))
     grad_proj = aten.native_dropout_backward(
@@ -208,25 +162,16 @@ def block_backward_2(
     grad_fc = aten.gelu_backward(grad_h_gelu, fc)  # f32[4096, 1024]
     del grad_h_gelu, fc
     grad_norm = torch.mm(grad_fc, w["fc.weight"])  # f32[4096, 256]
-    # recompute h = self.norm(x)
     norm, norm_mean, norm_rstd = torch.native_layer_norm(
         x, [256], w["norm.weight"], w["norm.bias"], 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
-    # grad of h = F.gelu(self.fc(h))
+    )  # recompute: f32[4096, 256], f32[4096, 1], f32[4096, 1]
     grad_fc_weight = torch.mm(grad_fc.t(), norm)  # f32[1024, 256]
     del norm
     grad_fc_bias = grad_fc.sum(0)  # f32[1024]
     del grad_fc
     # grad of h = self.norm(x)
-    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [256],
-        norm_mean,
-        norm_rstd,
-        w["norm.weight"],
-        w["norm.bias"],
-        [True, True, True],
+    grad_x_norm, grad_norm_weight, grad_norm_bias = layer_norm_backward(
+        grad_norm, x, norm_mean, norm_rstd, w["norm.weight"], w["norm.bias"]
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, x, norm_mean, norm_rstd
     grad_x = grad_out.add_(grad_x_norm)  # f32[4096, 256]
@@ -243,7 +188,7 @@ def block_backward_2(
 def block_backward_3(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Block."""
+    """Backward of Block: blocks.3."""
     fc, h_gelu, drop_mask = drain(kept)
     grad_out, x = drain(taken)
     # grad of return x + self.drop(self.proj(h))
@@ -261,25 +206,16 @@ def block_backward_3(
     grad_fc = aten.gelu_backward(grad_h_gelu, fc)  # f32[4096, 1024]
     del grad_h_gelu, fc
     grad_norm = torch.mm(grad_fc, w["fc.weight"])  # f32[4096, 256]
-    # recompute h = self.norm(x)
     norm, norm_mean, norm_rstd = torch.native_layer_norm(
         x, [256], w["norm.weight"], w["norm.bias"], 1e-05
-    )  # f32[4096, 256], f32[4096, 1], f32[4096, 1]
-    # grad of h = F.gelu(self.fc(h))
+    )  # recompute: f32[4096, 256], f32[4096, 1], f32[4096, 1]
     grad_fc_weight = torch.mm(grad_fc.t(), norm)  # f32[1024, 256]
     del norm
     grad_fc_bias = grad_fc.sum(0)  # f32[1024]
     del grad_fc
     # grad of h = self.norm(x)
-    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [256],
-        norm_mean,
-        norm_rstd,
-        w["norm.weight"],
-        w["norm.bias"],
-        [True, True, True],
+    grad_x_norm, grad_norm_weight, grad_norm_bias = layer_norm_backward(
+        grad_norm, x, norm_mean, norm_rstd, w["norm.weight"], w["norm.bias"]
     )  # f32[4096, 256], f32[256], f32[256]
     del grad_norm, x, norm_mean, norm_rstd
     grad_x = grad_out.add_(grad_x_norm)  # f32[4096, 256]
@@ -339,15 +275,8 @@ def norm_head_backward(
     del norm
     grad_head_bias = grad_logits.sum(0)  # f32[10]
     del grad_logits
-    grad_x, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [256],
-        norm_mean,
-        norm_rstd,
-        w["norm.weight"],
-        w["norm.bias"],
-        [True, True, True],
+    grad_x, grad_norm_weight, grad_norm_bias = layer_norm_backward(
+        grad_norm, x, norm_mean, norm_rstd, w["norm.weight"], w["norm.bias"]
     )  # f32[4096, 256], f32[256], f32[256]
     return grad_x, {
         "norm.weight": grad_norm_weight,
@@ -393,6 +322,17 @@ def drain(values: list[Tensor]) -> list[Tensor]:
     return found
 
 
+def layer_norm_backward(
+    grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of F.layer_norm's input, weight and bias."""
+    shape, all_three = list(weight.shape), [True, True, True]
+    found: tuple[Tensor, Tensor, Tensor] = aten.native_layer_norm_backward(
+        grad, x, shape, mean, rstd, weight, bias, all_three
+    )
+    return found
+
+
 class RematStep(torch.autograd.Function):
     """A block of the step: `forward` runs it, `backward` when autograd gets there."""
 
@@ -413,21 +353,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -438,9 +372,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -455,85 +388,86 @@ class RematStep(torch.autograd.Function):
 class StemStep(RematStep):
     """stem."""
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = StemStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["x", i + 1] = stem_forward(live["x"], w)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        _, live, i = StemStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        _, live, i = cls.resume(ctx)
         grads = stem_backward(
             [live.take("grad_x", i + 1), live.take("x", i + 1)], live["x"]
         )
-        return StemStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class BlockStep(RematStep):
     """blocks.0.
 
     Keeps: drop_mask 1.0 MiB.
+    Its input, x 4.0 MiB, waits in `live`.
     Runs again: norm, fc, h_gelu.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["x", i + 1], ctx.kept = block_forward(live["x", i], w)
+        del ctx.kept[1], ctx.kept[0]  # fc, h_gelu
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         live["grad_x", i], grads = block_backward(
             ctx.kept, [live.take("grad_x", i + 1)], live["x", i], w
         )
-        return BlockStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class BlockStep_2(RematStep):
     """blocks.1-2.
 
     Keeps: fc 16.0 MiB, drop_mask 1.0 MiB.
+    Its input, x 4.0 MiB, waits in `live`.
     Runs again: h_gelu, norm.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockStep_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = block_forward_2(live["x", i], w)
+    block_backward = staticmethod(block_backward_2)
+
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = block_forward(live["x", i], w)
+        del ctx.kept[1]  # h_gelu
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockStep_2.resume(ctx)
-        live["grad_x", i], grads = block_backward_2(
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
+        live["grad_x", i], grads = cls.block_backward(
             ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return BlockStep_2.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
-class BlockStep_3(RematStep):
+class BlockStep_3(BlockStep_2):
     """blocks.3.
 
     Keeps: fc 16.0 MiB, h_gelu 16.0 MiB, drop_mask 1.0 MiB.
+    Its input, x 4.0 MiB, waits in `live`.
     Runs again: norm.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = BlockStep_3.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = block_forward_3(live["x", i], w)
-        return token.new_empty(0)
+    block_backward = staticmethod(block_backward_3)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BlockStep_3.resume(ctx)
-        live["grad_x", i], grads = block_backward_3(
-            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
-        )
-        return BlockStep_3.hand(ctx, token, grads)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = block_forward(live["x", i], w)
+        return token.new_empty(0)
 
 
 class NormHeadStep(RematStep):
@@ -541,26 +475,27 @@ class NormHeadStep(RematStep):
 
     Keeps: norm 4.0 MiB, norm_mean 16.0 KiB, norm_rstd 16.0 KiB, log_softmax 160.0
     KiB, nll_loss_weight 4 B.
+    Its input, x 4.0 MiB, waits in `live`.
     Runs again: nothing.
     """
 
     weights = ("norm.weight", "norm.bias", "head.weight", "head.bias")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = NormHeadStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         nll_loss, ctx.kept = norm_head_forward(live["x", i], live["target"], w)
         return nll_loss
 
-    @staticmethod
-    def backward(ctx: Any, grad_nll_loss: Tensor) -> tuple[Tensor | None, ...]:
+    @classmethod
+    def backward(cls, ctx: Any, grad_nll_loss: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = NormHeadStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_nll_loss is None:
             raise RuntimeError(
                 "no gradient arrived for the output "
@@ -569,7 +504,7 @@ class NormHeadStep(RematStep):
         live["grad_x", i], grads = norm_head_backward(
             ctx.kept, [live.take("x", i)], grad_nll_loss, live["target"], w
         )
-        return NormHeadStep.hand(ctx, grad_nll_loss.new_empty(0), grads)
+        return cls.hand(ctx, grad_nll_loss.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.

@@ -6,22 +6,23 @@
 # inputs    x: float32[64, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 #
-# block        count  forward keeps  peak there  backward runs again
-# conv1..relu  1      0 B            38.1 MiB    -
-# layer1.0     1      8.0 MiB        78.3 MiB    conv1, bn1_batch_norm, out_relu, conv1 and
-#                                                x_batch_norm and out of conv1..relu
-# layer1.1     1      16.0 MiB       78.3 MiB    bn1_batch_norm, out_relu
-# layer2       1      24.0 MiB       86.6 MiB    layer_0_downsample_0, layer_0_bn1_batch_norm, relu,
-#                                                bn2_batch_norm and layer_1 and out of layer1.1
-# layer3       1      14.0 MiB       86.6 MiB    layer_0_downsample_0
-# avgpool..fc  1      32.0 KiB       81.5 MiB    -
+# block        count  forward keeps         peak there  backward runs again
+# conv1..relu  1      0 B                   38.1 MiB    -
+# layer1.0     1      8.0 MiB               78.3 MiB    conv1, bn1_batch_norm, out_relu, conv1 and
+#                                                       x_batch_norm and out of conv1..relu
+# layer1.1     1      16.0 MiB + x 8.0 MiB  78.3 MiB    bn1_batch_norm, out_relu
+# layer2       1      24.0 MiB              86.6 MiB    layer_0_downsample_0,
+#                                                       layer_0_bn1_batch_norm, relu, bn2_batch_norm
+#                                                       and layer_1 and out of layer1.1
+# layer3       1      14.0 MiB + x 4.0 MiB  86.6 MiB    layer_0_downsample_0
+# avgpool..fc  1      32.0 KiB + x 2.0 MiB  81.5 MiB    -
 #
 # budget    86.8 MiB  (90973867 bytes)
 # peak      86.6 MiB  (90804168 bytes; model.py: 144.6 MiB), in backward of layer3
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out))
 # overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
-# seal      v1-17177c3bd942-787db0dbee90
+# seal      v2-2bcf8f6a547f-d780f02c908c
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -146,7 +147,7 @@ def conv1_relu_backward(taken: list[Tensor], x: Tensor, w: Tensors) -> Tensors:
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     del grad_x_batch_norm, conv1, x_batch_norm_mean, x_batch_norm_rstd
     # grad of x = self.conv1(x)
-    grad_conv1_weight = aten.convolution_backward(
+    _, grad_conv1_weight, _ = aten.convolution_backward(
         grad_conv1,
         x,
         w["conv1.weight"],
@@ -158,9 +159,7 @@ def conv1_relu_backward(taken: list[Tensor], x: Tensor, w: Tensors) -> Tensors:
         [0, 0],
         1,
         [False, True, False],
-    )[
-        1
-    ]  # f32[32, 3, 3, 3]
+    )  # f32[32, 3, 3, 3]
     return {
         "conv1.weight": grad_conv1_weight,
         "bn1.weight": grad_bn1_weight,
@@ -172,10 +171,9 @@ def conv1_relu_backward(taken: list[Tensor], x: Tensor, w: Tensors) -> Tensors:
 
 
 def basic_block_forward(
-    taken: list[Tensor], w: Tensors, buffers: Tensors
+    x: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of BasicBlock."""
-    x = taken.pop()
+    """Forward of BasicBlock: layer1.0."""
     # out = self.conv1(x)
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
@@ -188,7 +186,6 @@ def basic_block_forward(
         w["bn1.bias"],
         True,
     )  # f32[64, 32, 32, 32]
-    del conv1
     # out = self.relu(out)
     out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
     del bn1_batch_norm
@@ -209,16 +206,16 @@ def basic_block_forward(
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # out += identity
     layer_0 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
-    del bn2_batch_norm, x
+    del bn2_batch_norm
     # return self.relu(out)
     out = layer_0.relu_()  # f32[64, 32, 32, 32]
-    return out, [conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd]
+    return out, [conv1, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd]
 
 
 def basic_block_forward_2(
     x: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """Forward of BasicBlock."""
+    """Forward of BasicBlock: layer1.1."""
     # out = self.conv1(x)
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
@@ -239,26 +236,28 @@ def basic_block_forward_2(
     del out_relu
     # out = self.bn2(out)
     buffers["bn2.num_batches_tracked"].add_(1)
-    bn2_batch_norm = F.batch_norm(
+    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
         conv2,
-        buffers["bn2.running_mean"],
-        buffers["bn2.running_var"],
         w["bn2.weight"],
         w["bn2.bias"],
+        buffers["bn2.running_mean"],
+        buffers["bn2.running_var"],
         True,
-    )  # f32[64, 32, 32, 32]
+        0.1,
+        1e-05,
+    )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # out += identity
     layer_1 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
     del bn2_batch_norm
     # return self.relu(out)
     out = layer_1.relu_()  # f32[64, 32, 32, 32]
-    return conv2, out, [conv1]
+    return conv2, out, [conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd]
 
 
 def basic_block_recompute(
     conv2: Tensor, x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Forward again of BasicBlock."""
+    """Forward again of BasicBlock: layer1.1."""
     # recompute out = self.bn2(out)
     bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
         conv2, w["bn2.weight"], w["bn2.bias"], None, None, True, 0.1, 1e-05
@@ -274,7 +273,7 @@ def basic_block_recompute(
 def basic_block_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of BasicBlock."""
+    """Backward of BasicBlock: layer1.0."""
     conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
     grad_out, out = drain(taken)
     # grad of return self.relu(out)
@@ -368,9 +367,9 @@ def basic_block_backward(
 def basic_block_backward_2(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of BasicBlock."""
-    conv1 = kept.pop()
-    grad_out, out, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(taken)
+    """Backward of BasicBlock: layer1.1."""
+    conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
+    grad_out, out, conv2 = drain(taken)
     # grad of return self.relu(out)
     grad_layer_1 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -509,11 +508,12 @@ def layer2_layer_0_part2_forward(
             1e-05,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    # 0: identity = self.downsample(x)
+    # downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 64, 16, 16]
     del x
+    # downsample.1 (BatchNorm2d) in 0: identity = self.downsample(x)
     buffers["0.downsample.1.num_batches_tracked"].add_(1)
     identity, identity_mean, identity_rstd = torch.native_batch_norm(
         layer_0_downsample_0,
@@ -678,7 +678,7 @@ def layer2_layer_1_backward(
         layer_1_bn1_batch_norm_mean,
         layer_1_bn1_batch_norm_rstd,
     )
-    # recompute 0: identity = self.downsample(x)
+    # recompute part of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 64, 16, 16]
@@ -735,7 +735,7 @@ def layer2_layer_0_part2_backward(
         grad_layer_0_relu_relu, layer_0_relu_relu, 0, grad_input=grad_layer_0_relu_relu
     )  # f32[64, 64, 16, 16]
     del grad_layer_0_relu_relu, layer_0_relu_relu
-    # grad of 0: identity = self.downsample(x)
+    # grad of downsample.1 (BatchNorm2d) in 0: identity = self.downsample(x)
     (
         grad_layer_0_downsample_0,
         grad_layer_0_downsample_1_weight,
@@ -753,6 +753,7 @@ def layer2_layer_0_part2_backward(
         [True, True, True],
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     del layer_0_downsample_0, identity_mean, identity_rstd
+    # grad of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = (
         aten.convolution_backward(
             grad_layer_0_downsample_0,
@@ -942,10 +943,11 @@ def layer3_layer_0_part2_forward(
             1e-05,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    # 0: identity = self.downsample(x)
+    # downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 128, 8, 8]
+    # downsample.1 (BatchNorm2d) in 0: identity = self.downsample(x)
     buffers["0.downsample.1.num_batches_tracked"].add_(1)
     identity, identity_mean, identity_rstd = torch.native_batch_norm(
         layer_0_downsample_0,
@@ -1111,7 +1113,7 @@ def layer3_layer_1_backward(
         layer_1_bn1_batch_norm_mean,
         layer_1_bn1_batch_norm_rstd,
     )
-    # recompute 0: identity = self.downsample(x)
+    # recompute part of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 128, 8, 8]
@@ -1168,7 +1170,7 @@ def layer3_layer_0_part2_backward(
         grad_layer_0_relu_relu, layer_0_relu_relu, 0, grad_input=grad_layer_0_relu_relu
     )  # f32[64, 128, 8, 8]
     del grad_layer_0_relu_relu, layer_0_relu_relu
-    # grad of 0: identity = self.downsample(x)
+    # grad of downsample.1 (BatchNorm2d) in 0: identity = self.downsample(x)
     (
         grad_layer_0_downsample_0,
         grad_layer_0_downsample_1_weight,
@@ -1186,6 +1188,7 @@ def layer3_layer_0_part2_backward(
         [True, True, True],
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     del layer_0_downsample_0, identity_mean, identity_rstd
+    # grad of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = (
         aten.convolution_backward(
             grad_layer_0_downsample_0,
@@ -1388,21 +1391,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -1413,9 +1410,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -1433,16 +1429,16 @@ class Conv1ReluStep(RematStep):
     weights = ("conv1.weight", "bn1.weight", "bn1.bias")
     buffers = ("bn1.running_mean", "bn1.running_var", "bn1.num_batches_tracked")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = Conv1ReluStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
         live["x", i + 1] = conv1_relu_forward(live["x"], w, buffers)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = Conv1ReluStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         grads = conv1_relu_backward(
             [
                 live.take("grad_x", i + 1),
@@ -1454,7 +1450,7 @@ class Conv1ReluStep(RematStep):
             live["x"],
             w,
         )
-        return Conv1ReluStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class BasicBlockStep(RematStep):
@@ -1474,17 +1470,17 @@ class BasicBlockStep(RematStep):
         "bn2.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = BasicBlockStep.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = basic_block_forward(
-            [live.take("x", i)], w, buffers
-        )
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = basic_block_forward(live["x", i], w, buffers)
+        live.take("x", i)  # not needed again
+        del ctx.kept[0]  # conv1
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BasicBlockStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
         (
             live["conv1", i - 1],
@@ -1498,13 +1494,14 @@ class BasicBlockStep(RematStep):
             live["x", i],
             w,
         )
-        return BasicBlockStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class BasicBlockStep_2(RematStep):
     """layer1.1.
 
     Keeps: conv1 8.0 MiB, conv2 8.0 MiB.
+    Its input, x 8.0 MiB, waits in `live`.
     Runs again: bn1_batch_norm, out_relu.
     """
 
@@ -1517,31 +1514,26 @@ class BasicBlockStep_2(RematStep):
         "bn2.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = BasicBlockStep_2.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
         live["conv2", i], live["x", i + 1], ctx.kept = basic_block_forward_2(
             live["x", i], w, buffers
         )
+        del ctx.kept[2], ctx.kept[1]  # bn2_batch_norm_mean, bn2_batch_norm_rstd
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = BasicBlockStep_2.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         live["grad_x", i], grads = basic_block_backward_2(
             ctx.kept,
-            [
-                live.take("grad_x", i + 1),
-                live.take("x", i + 1),
-                live.take("conv2", i),
-                live.take("bn2_batch_norm_mean", i),
-                live.take("bn2_batch_norm_rstd", i),
-            ],
+            [live.take("grad_x", i + 1), live.take("x", i + 1), live.take("conv2", i)],
             live["x", i],
             w,
         )
-        return BasicBlockStep_2.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class Layer2Step(RematStep):
@@ -1575,9 +1567,9 @@ class Layer2Step(RematStep):
         "1.bn2.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = Layer2Step.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["layer_0_conv2", i], ctx.kept_layer_0_part1 = layer2_layer_0_part1_forward(
             live["x", i], w, buffers
         )
@@ -1591,9 +1583,9 @@ class Layer2Step(RematStep):
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = Layer2Step.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
         (
             live["bn2_batch_norm_mean", i - 1],
@@ -1632,7 +1624,7 @@ class Layer2Step(RematStep):
             live["x", i],
             w,
         )
-        return Layer2Step.hand(
+        return cls.hand(
             ctx, token, {**layer_1_grads, **layer_0_part2_grads, **layer_0_part1_grads}
         )
 
@@ -1647,6 +1639,7 @@ class Layer3Step(RematStep):
     layer_1_conv1 2.0 MiB, layer_1_bn1_batch_norm_mean 512 B,
     layer_1_bn1_batch_norm_rstd 512 B, layer_1_relu_relu 2.0 MiB, layer_1_conv2 2.0
     MiB, layer_1_bn2_batch_norm_mean 512 B, layer_1_bn2_batch_norm_rstd 512 B.
+    Its input, x 4.0 MiB, waits in `live`.
     Runs again: layer_0_downsample_0.
     """
 
@@ -1668,9 +1661,9 @@ class Layer3Step(RematStep):
         "1.bn2.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = Layer3Step.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["layer_0_conv2", i], ctx.kept_layer_0_part1 = layer3_layer_0_part1_forward(
             live["x", i], w, buffers
         )
@@ -1684,9 +1677,9 @@ class Layer3Step(RematStep):
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = Layer3Step.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         (
             live["layer_0_downsample_0", i],
             live["grad_layer_0_relu_relu", i],
@@ -1719,7 +1712,7 @@ class Layer3Step(RematStep):
             live["x", i],
             w,
         )
-        return Layer3Step.hand(
+        return cls.hand(
             ctx, token, {**layer_1_grads, **layer_0_part2_grads, **layer_0_part1_grads}
         )
 
@@ -1728,33 +1721,34 @@ class AvgpoolFcStep(RematStep):
     """avgpool..fc.
 
     Keeps: avgpool 32.0 KiB.
+    Its input, x 2.0 MiB, waits in `live`.
     Runs again: nothing.
     """
 
     weights = ("fc.weight", "fc.bias")
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = AvgpoolFcStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         fc, ctx.kept = avgpool_fc_forward(live["x", i], w)
         return fc
 
-    @staticmethod
-    def backward(ctx: Any, grad_fc: Tensor) -> tuple[Tensor | None, ...]:
+    @classmethod
+    def backward(cls, ctx: Any, grad_fc: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = AvgpoolFcStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_fc is None:
             raise RuntimeError(
                 "no gradient arrived for the output "
                 "but this file was generated for it"
             )
         live["grad_x", i], grads = avgpool_fc_backward(ctx.kept, grad_fc, w)
-        return AvgpoolFcStep.hand(ctx, grad_fc.new_empty(0), grads)
+        return cls.hand(ctx, grad_fc.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.

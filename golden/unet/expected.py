@@ -6,37 +6,39 @@
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                 count  forward keeps  peak there  backward runs again
-# inc.double_conv       1      128 B          54.3 MiB    layer_0, layer_1_batch_norm, layer_2,
-#                                                         layer_3
-# down1.pool..up3       1      44.0 MiB       120.4 MiB   up2_conv_double_conv_4_batch_norm,
-#                                                         up2_conv_double_conv_5,
-#                                                         up2_conv_double_conv_1_batch_norm,
-#                                                         up2_conv_double_conv_2,
-#                                                         down1_conv_double_conv_0,
-#                                                         down1_conv_double_conv_1_batch_norm,
-#                                                         down1_conv_double_conv_2,
-#                                                         down1_conv_double_conv_3,
-#                                                         down1_conv_double_conv_4_batch_norm,
-#                                                         down1_conv_double_conv_5,
-#                                                         up1_conv_double_conv_4_batch_norm,
-#                                                         up1_conv_double_conv_5, up2_up, up2,
-#                                                         up1_conv_double_conv_1_batch_norm,
-#                                                         up1_conv_double_conv_2,
-#                                                         down2_conv_double_conv_4_batch_norm,
-#                                                         down2_conv_double_conv_5, up1_up, up1,
-#                                                         down3_conv_double_conv_1_batch_norm,
-#                                                         down3_conv_double_conv_2, down3_pool,
-#                                                         down2_conv_double_conv_1_batch_norm,
-#                                                         down2_conv_double_conv_2
-# up3.conv.double_conv  1      24.0 MiB       120.5 MiB   up3_up_1 and out of down1.pool..up3
-# outc                  1      2.0 MiB        114.4 MiB   -
+# block                 count  forward keeps         peak there  backward runs again
+# inc.double_conv       1      128 B                 54.3 MiB    layer_0, layer_1_batch_norm,
+#                                                                layer_2, layer_3
+# down1.pool..up3       1      44.0 MiB + x 8.0 MiB  120.4 MiB   up2_conv_double_conv_4_batch_norm,
+#                                                                up2_conv_double_conv_5,
+#                                                                up2_conv_double_conv_1_batch_norm,
+#                                                                up2_conv_double_conv_2,
+#                                                                down1_conv_double_conv_0, down1_con
+#                                                                v_double_conv_1_batch_norm,
+#                                                                down1_conv_double_conv_2,
+#                                                                down1_conv_double_conv_3, down1_con
+#                                                                v_double_conv_4_batch_norm,
+#                                                                down1_conv_double_conv_5,
+#                                                                up1_conv_double_conv_4_batch_norm,
+#                                                                up1_conv_double_conv_5, up2_up,
+#                                                                up2,
+#                                                                up1_conv_double_conv_1_batch_norm,
+#                                                                up1_conv_double_conv_2, down2_conv_
+#                                                                double_conv_4_batch_norm,
+#                                                                down2_conv_double_conv_5, up1_up,
+#                                                                up1, down3_conv_double_conv_1_batch
+#                                                                _norm, down3_conv_double_conv_2,
+#                                                                down3_pool, down2_conv_double_conv_
+#                                                                1_batch_norm,
+#                                                                down2_conv_double_conv_2
+# up3.conv.double_conv  1      24.0 MiB              120.5 MiB   up3_up_1 and out of down1.pool..up3
+# outc                  1      2.0 MiB + x 8.0 MiB   114.4 MiB   -
 #
 # budget    120.5 MiB  (126399205 bytes)
 # peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v1-b4b4eb4ae525-31cd1a62c1e1
+# seal      v2-e288367c72a8-f0f3e900ac39
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -116,7 +118,7 @@ Tensors = dict[str, Tensor]
 def double_conv_forward(
     image: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of double_conv."""
+    """Forward of double_conv: inc.double_conv."""
     # inc: return self.double_conv(x)
     layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     buffers["1.num_batches_tracked"].add_(1)
@@ -151,10 +153,10 @@ def double_conv_forward(
     return out, [layer_4_batch_norm_mean, layer_4_batch_norm_rstd]
 
 
-def double_conv_double_conv_forward(
+def double_conv_forward_2(
     taken: list[Tensor], w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of double_conv."""
+    """Forward of double_conv: up3.conv.double_conv."""
     x = taken.pop()
     # up3.conv: return self.double_conv(x)
     layer_0 = F.conv2d(x, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
@@ -203,17 +205,16 @@ def double_conv_double_conv_forward(
 def double_conv_backward(
     kept: list[Tensor], taken: list[Tensor], image: Tensor, w: Tensors
 ) -> Tensors:
-    """Backward of double_conv."""
+    """Backward of double_conv: inc.double_conv."""
     layer_4_batch_norm_mean, layer_4_batch_norm_rstd = drain(kept)
     grad_out, out = drain(taken)
-    # recompute inc: return self.double_conv(x)
-    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     # grad of inc: return self.double_conv(x)
     grad_layer_4_batch_norm = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
     )  # f32[8, 16, 128, 128]
     del grad_out, out
-    # recompute inc: return self.double_conv(x)
+    # recompute part of inc: return self.double_conv(x)
+    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     layer_1_batch_norm, layer_1_batch_norm_mean, layer_1_batch_norm_rstd = (
         torch.native_batch_norm(
             layer_0, w["1.weight"], w["1.bias"], None, None, True, 0.1, 1e-05
@@ -281,7 +282,7 @@ def double_conv_backward(
         layer_1_batch_norm_mean,
         layer_1_batch_norm_rstd,
     )
-    grad_layer_0_weight = aten.convolution_backward(
+    _, grad_layer_0_weight, _ = aten.convolution_backward(
         grad_layer_0,
         image,
         w["0.weight"],
@@ -293,9 +294,7 @@ def double_conv_backward(
         [0, 0],
         1,
         [False, True, False],
-    )[
-        1
-    ]  # f32[16, 3, 3, 3]
+    )  # f32[16, 3, 3, 3]
     return {
         "0.weight": grad_layer_0_weight,
         "1.weight": grad_layer_1_weight,
@@ -306,10 +305,10 @@ def double_conv_backward(
     }
 
 
-def double_conv_double_conv_backward(
+def double_conv_backward_2(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of double_conv."""
+    """Backward of double_conv: up3.conv.double_conv."""
     (
         layer_0,
         layer_1_batch_norm_mean,
@@ -418,10 +417,11 @@ def pool_up3_down1_forward(
     down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
         x, [2, 2], [2, 2]
     )  # f32[8, 16, 64, 64], i64[8, 16, 64, 64]
-    # down1.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_0 = F.conv2d(
         down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    # double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     buffers["down1.conv.double_conv.1.num_batches_tracked"].add_(1)
     down1_conv_double_conv_1_batch_norm = F.batch_norm(
         down1_conv_double_conv_0,
@@ -432,14 +432,17 @@ def pool_up3_down1_forward(
         True,
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_0
+    # double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_2 = (
         down1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_3 = F.conv2d(
         down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     buffers["down1.conv.double_conv.4.num_batches_tracked"].add_(1)
     down1_conv_double_conv_4_batch_norm = F.batch_norm(
         down1_conv_double_conv_3,
@@ -450,6 +453,7 @@ def pool_up3_down1_forward(
         True,
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_3
+    # double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_5 = (
         down1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
@@ -464,10 +468,11 @@ def pool_up3_down2_forward(
     down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
         down1_conv_double_conv_5, [2, 2], [2, 2]
     )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
-    # down2.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_0 = F.conv2d(
         down2_pool, w["down2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
+    # double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.1.num_batches_tracked"].add_(1)
     down2_conv_double_conv_1_batch_norm = F.batch_norm(
         down2_conv_double_conv_0,
@@ -477,14 +482,17 @@ def pool_up3_down2_forward(
         w["down2.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 64, 32, 32]
+    # double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_3 = F.conv2d(
         down2_conv_double_conv_2, w["down2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.4.num_batches_tracked"].add_(1)
     down2_conv_double_conv_4_batch_norm = F.batch_norm(
         down2_conv_double_conv_3,
@@ -494,6 +502,7 @@ def pool_up3_down2_forward(
         w["down2.conv.double_conv.4.bias"],
         True,
     )  # f32[8, 64, 32, 32]
+    # double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_5 = (
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -511,11 +520,12 @@ def pool_up3_down3_forward(
     """Forward of down3 in pool_up3."""
     # down3: return self.conv(self.pool(x))
     down3_pool = F.max_pool2d(down2_conv_double_conv_5, 2, 2)  # f32[8, 64, 16, 16]
-    # down3.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_0 = F.conv2d(
         down3_pool, w["down3.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 128, 16, 16]
     del down3_pool
+    # double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     buffers["down3.conv.double_conv.1.num_batches_tracked"].add_(1)
     down3_conv_double_conv_1_batch_norm = F.batch_norm(
         down3_conv_double_conv_0,
@@ -525,14 +535,17 @@ def pool_up3_down3_forward(
         w["down3.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 128, 16, 16]
+    # double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_2 = (
         down3_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_3 = F.conv2d(
         down3_conv_double_conv_2, w["down3.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     buffers["down3.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
         down3_conv_double_conv_4_batch_norm,
@@ -548,6 +561,7 @@ def pool_up3_down3_forward(
         0.1,
         1e-05,
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
+    # double_conv.5 (ReLU) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_5 = (
         down3_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
@@ -574,11 +588,12 @@ def pool_up3_up1_part1_forward(
     # up1: return self.conv(torch.cat([skip, x], dim=1))
     up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
     del down2_conv_double_conv_5, up1_up
-    # up1.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_0 = F.conv2d(
         up1, w["up1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     del up1
+    # double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     buffers["up1.conv.double_conv.1.num_batches_tracked"].add_(1)
     up1_conv_double_conv_1_batch_norm = F.batch_norm(
         up1_conv_double_conv_0,
@@ -596,15 +611,17 @@ def pool_up3_up1_part2_forward(
 ) -> tuple[Tensor, Tensor]:
     """Forward of up1_part2 in pool_up3."""
     up1_conv_double_conv_1_batch_norm = taken.pop()
-    # up1.conv: return self.double_conv(x)
+    # double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_2 = (
         up1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     del up1_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_3 = F.conv2d(
         up1_conv_double_conv_2, w["up1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     del up1_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     buffers["up1.conv.double_conv.4.num_batches_tracked"].add_(1)
     up1_conv_double_conv_4_batch_norm = F.batch_norm(
         up1_conv_double_conv_3,
@@ -614,6 +631,7 @@ def pool_up3_up1_part2_forward(
         w["up1.conv.double_conv.4.bias"],
         True,
     )  # f32[8, 64, 32, 32]
+    # double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_5 = (
         up1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -633,11 +651,12 @@ def pool_up3_up2_part1_forward(
     # up2: return self.conv(torch.cat([skip, x], dim=1))
     up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
     del down1_conv_double_conv_5, up2_up
-    # up2.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_0 = F.conv2d(
         up2, w["up2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
     del up2
+    # double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     buffers["up2.conv.double_conv.1.num_batches_tracked"].add_(1)
     up2_conv_double_conv_1_batch_norm = F.batch_norm(
         up2_conv_double_conv_0,
@@ -647,6 +666,7 @@ def pool_up3_up2_part1_forward(
         w["up2.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 32, 64, 64]
+    # double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_2 = (
         up2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
@@ -658,11 +678,12 @@ def pool_up3_up2_part2_forward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Forward of up2_part2 in pool_up3."""
     up2_conv_double_conv_2 = taken.pop()
-    # up2.conv: return self.double_conv(x)
+    # double_conv.3 (Conv2d) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_3 = F.conv2d(
         up2_conv_double_conv_2, w["up2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
     del up2_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     buffers["up2.conv.double_conv.4.num_batches_tracked"].add_(1)
     up2_conv_double_conv_4_batch_norm = F.batch_norm(
         up2_conv_double_conv_3,
@@ -672,15 +693,17 @@ def pool_up3_up2_part2_forward(
         w["up2.conv.double_conv.4.bias"],
         True,
     )  # f32[8, 32, 64, 64]
+    # double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_5 = (
         up2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del up2_conv_double_conv_4_batch_norm
-    # up3: x = self.up(x)
+    # up.0 (Upsample) in up3: x = self.up(x)
     up3_up_0 = aten.upsample_bilinear2d(
         up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
     )  # f32[8, 32, 128, 128]
     del up2_conv_double_conv_5
+    # up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
     )  # f32[8, 16, 128, 128]
@@ -691,7 +714,7 @@ def pool_up3_up2_part2_forward(
 
 def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Tensor:
     """Forward again of up2_part2 in pool_up3."""
-    # recompute up3: x = self.up(x)
+    # recompute part of up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
     )  # f32[8, 16, 128, 128]
@@ -705,7 +728,7 @@ def pool_up3_up2_part2_backward_1(
 ) -> tuple[Tensor, Tensor, Tensor, Tensors]:
     """Backward of up2_part2 in pool_up3."""
     up3_up_0 = taken.pop()
-    # grad of up3: x = self.up(x)
+    # grad of up.1 (Conv2d) in up3: x = self.up(x)
     grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
         up3_up_0,
@@ -720,11 +743,12 @@ def pool_up3_up2_part2_backward_1(
         [True, True, True],
     )  # f32[8, 32, 128, 128], f32[16, 32, 1, 1], f32[16]
     del up3_up_0
+    # grad of up.0 (Upsample) in up3: x = self.up(x)
     grad_up2_conv_double_conv_5 = aten.upsample_bilinear2d_backward(
         grad_up3_up_0, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
     )  # f32[8, 32, 64, 64]
     del grad_up3_up_0
-    # recompute up2.conv: return self.double_conv(x)
+    # recompute part of double_conv.4 (BatchNorm2d) in up2.conv: return self.double_ ...
     (
         up2_conv_double_conv_4_batch_norm,
         up2_conv_double_conv_4_batch_norm_mean,
@@ -739,11 +763,12 @@ def pool_up3_up2_part2_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # recompute part of double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_5 = (
         up2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del up2_conv_double_conv_4_batch_norm
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_5,
         up2_conv_double_conv_5,
@@ -768,7 +793,7 @@ def pool_up3_up2_part2_backward_2(
         up2_conv_double_conv_4_batch_norm_mean,
         up2_conv_double_conv_4_batch_norm_rstd,
     ) = drain(taken)
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     (
         grad_up2_conv_double_conv_3,
         grad_up2_conv_double_conv_4_weight,
@@ -791,7 +816,7 @@ def pool_up3_up2_part2_backward_2(
         up2_conv_double_conv_4_batch_norm_mean,
         up2_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute up2.conv: return self.double_conv(x)
+    # recompute part of double_conv.1 (BatchNorm2d) in up2.conv: return self.double_ ...
     (
         up2_conv_double_conv_1_batch_norm,
         up2_conv_double_conv_1_batch_norm_mean,
@@ -806,11 +831,12 @@ def pool_up3_up2_part2_backward_2(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # recompute part of double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_2 = (
         up2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del up2_conv_double_conv_1_batch_norm
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.3 (Conv2d) in up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_2, grad_up2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up2_conv_double_conv_3,
@@ -850,7 +876,7 @@ def pool_up3_up2_part1_backward_1(
         up2_conv_double_conv_1_batch_norm_mean,
         up2_conv_double_conv_1_batch_norm_rstd,
     ) = drain(taken)
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_2,
         up2_conv_double_conv_2,
@@ -858,6 +884,7 @@ def pool_up3_up2_part1_backward_1(
         grad_input=grad_up2_conv_double_conv_2,
     )  # f32[8, 32, 64, 64]
     del grad_up2_conv_double_conv_2, up2_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     (
         grad_up2_conv_double_conv_0,
         grad_up2_conv_double_conv_1_weight,
@@ -880,10 +907,11 @@ def pool_up3_up2_part1_backward_1(
         up2_conv_double_conv_1_batch_norm_mean,
         up2_conv_double_conv_1_batch_norm_rstd,
     )
-    # recompute down1.conv: return self.double_conv(x)
+    # recompute part of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_0 = F.conv2d(
         down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    # recompute part of double_conv.1 (BatchNorm2d) in down1.conv: return self.doubl ...
     (
         down1_conv_double_conv_1_batch_norm,
         down1_conv_double_conv_1_batch_norm_mean,
@@ -898,10 +926,12 @@ def pool_up3_up2_part1_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # recompute part of double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_2 = (
         down1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_1_batch_norm
+    # recompute part of double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_3 = F.conv2d(
         down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
@@ -927,7 +957,7 @@ def pool_up3_up2_part1_backward_2(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of up2_part1 in pool_up3."""
     grad_up2_conv_double_conv_0 = taken.pop()
-    # recompute down1.conv: return self.double_conv(x)
+    # recompute part of double_conv.4 (BatchNorm2d) in down1.conv: return self.doubl ...
     (
         down1_conv_double_conv_4_batch_norm,
         down1_conv_double_conv_4_batch_norm_mean,
@@ -942,11 +972,12 @@ def pool_up3_up2_part1_backward_2(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # recompute part of double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_5 = (
         down1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_4_batch_norm
-    # recompute up1.conv: return self.double_conv(x)
+    # recompute part of double_conv.4 (BatchNorm2d) in up1.conv: return self.double_ ...
     (
         up1_conv_double_conv_4_batch_norm,
         up1_conv_double_conv_4_batch_norm_mean,
@@ -961,6 +992,7 @@ def pool_up3_up2_part1_backward_2(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # recompute part of double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_5 = (
         up1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -972,7 +1004,7 @@ def pool_up3_up2_part1_backward_2(
     # recompute up2: return self.conv(torch.cat([skip, x], dim=1))
     up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
     del up2_up
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.0 (Conv2d) in up2.conv: return self.double_conv(x)
     grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up2_conv_double_conv_0,
         up2,
@@ -1031,7 +1063,7 @@ def pool_up3_up1_part2_backward(
         up1_conv_double_conv_4_batch_norm_mean,
         up1_conv_double_conv_4_batch_norm_rstd,
     ) = drain(taken)
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
     grad_up1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_up1_conv_double_conv_5,
         up1_conv_double_conv_5,
@@ -1039,6 +1071,7 @@ def pool_up3_up1_part2_backward(
         grad_input=grad_up1_conv_double_conv_5,
     )  # f32[8, 64, 32, 32]
     del grad_up1_conv_double_conv_5, up1_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     (
         grad_up1_conv_double_conv_3,
         grad_up1_conv_double_conv_4_weight,
@@ -1061,7 +1094,7 @@ def pool_up3_up1_part2_backward(
         up1_conv_double_conv_4_batch_norm_mean,
         up1_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute up1.conv: return self.double_conv(x)
+    # recompute part of double_conv.1 (BatchNorm2d) in up1.conv: return self.double_ ...
     (
         up1_conv_double_conv_1_batch_norm,
         up1_conv_double_conv_1_batch_norm_mean,
@@ -1076,11 +1109,12 @@ def pool_up3_up1_part2_backward(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # recompute part of double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_2 = (
         up1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     del up1_conv_double_conv_1_batch_norm
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.3 (Conv2d) in up1.conv: return self.double_conv(x)
     grad_up1_conv_double_conv_2, grad_up1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up1_conv_double_conv_3,
@@ -1097,6 +1131,7 @@ def pool_up3_up1_part2_backward(
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
     del grad_up1_conv_double_conv_3, _
+    # grad of double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
     grad_up1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_up1_conv_double_conv_2,
         up1_conv_double_conv_2,
@@ -1128,7 +1163,7 @@ def pool_up3_up1_part1_backward(
         up1_conv_double_conv_1_batch_norm_mean,
         up1_conv_double_conv_1_batch_norm_rstd,
     ) = drain(taken)
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     (
         grad_up1_conv_double_conv_0,
         grad_up1_conv_double_conv_1_weight,
@@ -1151,7 +1186,7 @@ def pool_up3_up1_part1_backward(
         up1_conv_double_conv_1_batch_norm_mean,
         up1_conv_double_conv_1_batch_norm_rstd,
     )
-    # recompute down2.conv: return self.double_conv(x)
+    # recompute part of double_conv.4 (BatchNorm2d) in down2.conv: return self.doubl ...
     (
         down2_conv_double_conv_4_batch_norm,
         down2_conv_double_conv_4_batch_norm_mean,
@@ -1166,6 +1201,7 @@ def pool_up3_up1_part1_backward(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # recompute part of double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_5 = (
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -1177,7 +1213,7 @@ def pool_up3_up1_part1_backward(
     # recompute up1: return self.conv(torch.cat([skip, x], dim=1))
     up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
     del up1_up
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.0 (Conv2d) in up1.conv: return self.double_conv(x)
     grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up1_conv_double_conv_0,
         up1,
@@ -1237,7 +1273,7 @@ def pool_up3_down3_backward_1(
         down3_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
     grad_down3_conv_double_conv_5, down3_conv_double_conv_5 = drain(taken)
-    # grad of down3.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_5,
         down3_conv_double_conv_5,
@@ -1245,6 +1281,7 @@ def pool_up3_down3_backward_1(
         grad_input=grad_down3_conv_double_conv_5,
     )  # f32[8, 128, 16, 16]
     del grad_down3_conv_double_conv_5, down3_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     (
         grad_down3_conv_double_conv_3,
         grad_down3_conv_double_conv_4_weight,
@@ -1267,7 +1304,7 @@ def pool_up3_down3_backward_1(
         down3_conv_double_conv_4_batch_norm_mean,
         down3_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute down3.conv: return self.double_conv(x)
+    # recompute part of double_conv.1 (BatchNorm2d) in down3.conv: return self.doubl ...
     (
         down3_conv_double_conv_1_batch_norm,
         down3_conv_double_conv_1_batch_norm_mean,
@@ -1282,6 +1319,7 @@ def pool_up3_down3_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
+    # recompute part of double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_2 = (
         down3_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
@@ -1309,7 +1347,7 @@ def pool_up3_down3_backward_2(
         down3_conv_double_conv_1_batch_norm_rstd,
         grad_up1,
     ) = drain(taken)
-    # grad of down3.conv: return self.double_conv(x)
+    # grad of double_conv.3 (Conv2d) in down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_3,
@@ -1326,6 +1364,7 @@ def pool_up3_down3_backward_2(
         )
     )  # f32[8, 128, 16, 16], f32[128, 128, 3, 3]
     del grad_down3_conv_double_conv_3, _
+    # grad of double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_2,
         down3_conv_double_conv_2,
@@ -1333,6 +1372,7 @@ def pool_up3_down3_backward_2(
         grad_input=grad_down3_conv_double_conv_2,
     )  # f32[8, 128, 16, 16]
     del grad_down3_conv_double_conv_2, down3_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     (
         grad_down3_conv_double_conv_0,
         grad_down3_conv_double_conv_1_weight,
@@ -1359,7 +1399,7 @@ def pool_up3_down3_backward_2(
     down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
         down2_conv_double_conv_5, [2, 2], [2, 2]
     )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
-    # grad of down3.conv: return self.double_conv(x)
+    # grad of double_conv.0 (Conv2d) in down3.conv: return self.double_conv(x)
     grad_down3_pool, grad_down3_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_0,
@@ -1411,7 +1451,7 @@ def pool_up3_down2_backward_1(
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
     ) = drain(taken)
-    # grad of down2.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_5,
         down2_conv_double_conv_5,
@@ -1419,6 +1459,7 @@ def pool_up3_down2_backward_1(
         grad_input=grad_down2_conv_double_conv_5,
     )  # f32[8, 64, 32, 32]
     del grad_down2_conv_double_conv_5, down2_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     (
         grad_down2_conv_double_conv_3,
         grad_down2_conv_double_conv_4_weight,
@@ -1441,7 +1482,7 @@ def pool_up3_down2_backward_1(
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute down2.conv: return self.double_conv(x)
+    # recompute part of double_conv.1 (BatchNorm2d) in down2.conv: return self.doubl ...
     (
         down2_conv_double_conv_1_batch_norm,
         down2_conv_double_conv_1_batch_norm_mean,
@@ -1456,6 +1497,7 @@ def pool_up3_down2_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # recompute part of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -1487,7 +1529,7 @@ def pool_up3_down2_backward_2(
         down2_conv_double_conv_1_batch_norm_rstd,
         grad_up2,
     ) = drain(taken)
-    # grad of down2.conv: return self.double_conv(x)
+    # grad of double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_3,
@@ -1504,6 +1546,7 @@ def pool_up3_down2_backward_2(
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
     del grad_down2_conv_double_conv_3, _
+    # grad of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_2,
         down2_conv_double_conv_2,
@@ -1511,6 +1554,7 @@ def pool_up3_down2_backward_2(
         grad_input=grad_down2_conv_double_conv_2,
     )  # f32[8, 64, 32, 32]
     del grad_down2_conv_double_conv_2, down2_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     (
         grad_down2_conv_double_conv_0,
         grad_down2_conv_double_conv_1_weight,
@@ -1533,6 +1577,7 @@ def pool_up3_down2_backward_2(
         down2_conv_double_conv_1_batch_norm_mean,
         down2_conv_double_conv_1_batch_norm_rstd,
     )
+    # grad of double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
     grad_down2_pool, grad_down2_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_0,
@@ -1584,7 +1629,7 @@ def pool_up3_down1_backward_1(
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
     ) = drain(taken)
-    # grad of down1.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_5,
         down1_conv_double_conv_5,
@@ -1592,6 +1637,7 @@ def pool_up3_down1_backward_1(
         grad_input=grad_down1_conv_double_conv_5,
     )  # f32[8, 32, 64, 64]
     del grad_down1_conv_double_conv_5, down1_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     (
         grad_down1_conv_double_conv_3,
         grad_down1_conv_double_conv_4_weight,
@@ -1614,6 +1660,7 @@ def pool_up3_down1_backward_1(
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
     )
+    # grad of double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_2, grad_down1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down1_conv_double_conv_3,
@@ -1650,7 +1697,7 @@ def pool_up3_down1_backward_2(
         down1_pool,
         grad_out,
     ) = drain(taken)
-    # grad of down1.conv: return self.double_conv(x)
+    # grad of double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_2,
         down1_conv_double_conv_2,
@@ -1658,6 +1705,7 @@ def pool_up3_down1_backward_2(
         grad_input=grad_down1_conv_double_conv_2,
     )  # f32[8, 32, 64, 64]
     del grad_down1_conv_double_conv_2, down1_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     (
         grad_down1_conv_double_conv_0,
         grad_down1_conv_double_conv_1_weight,
@@ -1680,6 +1728,7 @@ def pool_up3_down1_backward_2(
         down1_conv_double_conv_1_batch_norm_mean,
         down1_conv_double_conv_1_batch_norm_rstd,
     )
+    # grad of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
     grad_down1_pool, grad_down1_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down1_conv_double_conv_0,
@@ -1815,21 +1864,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -1840,9 +1883,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -1854,7 +1896,7 @@ class RematStep(torch.autograd.Function):
         return token, None, None, None, None, *map(grads.get, keys)
 
 
-class DoubleConvDoubleConvStep(RematStep):
+class DoubleConvStep(RematStep):
     """inc.double_conv.
 
     Keeps: layer_4_batch_norm_mean 64 B, layer_4_batch_norm_rstd 64 B.
@@ -1870,22 +1912,22 @@ class DoubleConvDoubleConvStep(RematStep):
         "4.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = DoubleConvDoubleConvStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["x", i + 1], ctx.kept = double_conv_forward(live["image"], w, buffers)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = DoubleConvDoubleConvStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         grads = double_conv_backward(
             ctx.kept,
             [live.take("grad_x", i + 1), live.take("x", i + 1)],
             live["image"],
             w,
         )
-        return DoubleConvDoubleConvStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class PoolUp3Step(RematStep):
@@ -1899,6 +1941,7 @@ class PoolUp3Step(RematStep):
     MiB, up1_conv_double_conv_0 2.0 MiB, up1_conv_double_conv_3 2.0 MiB,
     up2_conv_double_conv_0 4.0 MiB, up2_conv_double_conv_3 4.0 MiB, up3_up_0 16.0
     MiB.
+    Its input, x 8.0 MiB, waits in `live`.
     Runs again: up2_conv_double_conv_4_batch_norm, up2_conv_double_conv_5,
     up2_conv_double_conv_1_batch_norm, up2_conv_double_conv_2,
     down1_conv_double_conv_0, down1_conv_double_conv_1_batch_norm,
@@ -1982,9 +2025,9 @@ class PoolUp3Step(RematStep):
         "up2.conv.double_conv.4.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = PoolUp3Step.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
         live["down1_pool", i], live["down1_conv_double_conv_5", i], ctx.kept_down1 = (
             pool_up3_down1_forward(live["x", i], w, buffers)
@@ -2031,17 +2074,17 @@ class PoolUp3Step(RematStep):
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = PoolUp3Step.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         arguments = ctx, w, live, i
-        grads = PoolUp3Step.backward_part1(*arguments)
-        grads |= PoolUp3Step.backward_part2(*arguments)
-        grads |= PoolUp3Step.backward_part3(*arguments)
-        return PoolUp3Step.hand(ctx, token, grads)
+        grads = cls.backward_part1(*arguments)
+        grads |= cls.backward_part2(*arguments)
+        grads |= cls.backward_part3(*arguments)
+        return cls.hand(ctx, token, grads)
 
-    @staticmethod
-    def backward_part1(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+    @classmethod
+    def backward_part1(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         (
             live["up2_conv_double_conv_4_batch_norm_mean", i],
             live["up2_conv_double_conv_4_batch_norm_rstd", i],
@@ -2128,8 +2171,8 @@ class PoolUp3Step(RematStep):
             **up1_part2_grads,
         }
 
-    @staticmethod
-    def backward_part2(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+    @classmethod
+    def backward_part2(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         (
             live["down2_conv_double_conv_4_batch_norm_mean", i],
             live["down2_conv_double_conv_4_batch_norm_rstd", i],
@@ -2217,8 +2260,8 @@ class PoolUp3Step(RematStep):
             **down2_piece2_grads,
         }
 
-    @staticmethod
-    def backward_part3(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+    @classmethod
+    def backward_part3(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         live["grad_down1_conv_double_conv_2", i], down1_piece1_grads = (
             pool_up3_down1_backward_1(
                 [
@@ -2249,7 +2292,7 @@ class PoolUp3Step(RematStep):
         return {**down1_piece1_grads, **down1_piece2_grads}
 
 
-class DoubleConvDoubleConvStep_2(RematStep):
+class DoubleConvStep_2(RematStep):
     """up3.conv.double_conv.
 
     Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
@@ -2267,51 +2310,52 @@ class DoubleConvDoubleConvStep_2(RematStep):
         "4.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = DoubleConvDoubleConvStep_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = double_conv_double_conv_forward(
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = double_conv_forward_2(
             [live.take("x", i)], w, buffers
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = DoubleConvDoubleConvStep_2.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
         live["x", i] = pool_up3_up2_part2_recompute(
             live["up3_up_0", i - 1], live["x", i - 1], w_1_before
         )
-        live["grad_x", i], grads = double_conv_double_conv_backward(
+        live["grad_x", i], grads = double_conv_backward_2(
             ctx.kept,
             [live.take("grad_x", i + 1), live.take("x", i + 1), live.take("x", i)],
             w,
         )
-        return DoubleConvDoubleConvStep_2.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class OutcStep(RematStep):
     """outc.
 
     Keeps: log_softmax 2.0 MiB, nll_loss2d_weight 4 B.
+    Its input, x 8.0 MiB, waits in `live`.
     Runs again: nothing.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = OutcStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         nll_loss2d, ctx.kept = outc_forward(live["x", i], live["mask"], w)
         return nll_loss2d
 
-    @staticmethod
-    def backward(ctx: Any, grad_nll_loss2d: Tensor) -> tuple[Tensor | None, ...]:
+    @classmethod
+    def backward(cls, ctx: Any, grad_nll_loss2d: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = OutcStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_nll_loss2d is None:
             raise RuntimeError(
                 "no gradient arrived for the output "
@@ -2320,14 +2364,14 @@ class OutcStep(RematStep):
         live["grad_x", i], grads = outc_backward(
             ctx.kept, grad_nll_loss2d, live["x", i], live["mask"], w
         )
-        return OutcStep.hand(ctx, grad_nll_loss2d.new_empty(0), grads)
+        return cls.hand(ctx, grad_nll_loss2d.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.
 REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
-    (DoubleConvDoubleConvStep, "inc.double_conv"),
+    (DoubleConvStep, "inc.double_conv"),
     (PoolUp3Step, ""),
-    (DoubleConvDoubleConvStep_2, "up3.conv.double_conv"),
+    (DoubleConvStep_2, "up3.conv.double_conv"),
 )
 
 

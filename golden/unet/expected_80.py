@@ -6,21 +6,21 @@
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                 count  forward keeps  peak there  backward runs again
-# inc.double_conv       1      8.0 MiB        46.3 MiB    layer_3, layer_0
-# down1.pool..up3       1      75.5 MiB       159.9 MiB   up2_up, up2, up1_up, up1,
-#                                                         down3_conv_double_conv_1_batch_norm,
-#                                                         down3_conv_double_conv_2,
-#                                                         down2_conv_double_conv_1_batch_norm,
-#                                                         down2_conv_double_conv_2
-# up3.conv.double_conv  1      24.0 MiB       160.0 MiB   up3_up_1 and out of down1.pool..up3
-# outc                  1      2.0 MiB        153.9 MiB   -
+# block                 count  forward keeps         peak there  backward runs again
+# inc.double_conv       1      8.0 MiB               46.3 MiB    layer_3, layer_0
+# down1.pool..up3       1      75.5 MiB + x 8.0 MiB  159.9 MiB   up2_up, up2, up1_up, up1, down3_con
+#                                                                v_double_conv_1_batch_norm,
+#                                                                down3_conv_double_conv_2, down2_con
+#                                                                v_double_conv_1_batch_norm,
+#                                                                down2_conv_double_conv_2
+# up3.conv.double_conv  1      24.0 MiB              160.0 MiB   up3_up_1 and out of down1.pool..up3
+# outc                  1      2.0 MiB + x 8.0 MiB   153.9 MiB   -
 #
 # budget    160.7 MiB  (168532273 bytes)
 # peak      160.0 MiB  (167810196 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v1-b56182faee8e-0c4cad0e7603
+# seal      v2-0f7aacc1189b-abc8977229ca
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -100,7 +100,7 @@ Tensors = dict[str, Tensor]
 def double_conv_forward(
     image: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of double_conv."""
+    """Forward of double_conv: inc.double_conv."""
     # inc: return self.double_conv(x)
     layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     buffers["1.num_batches_tracked"].add_(1)
@@ -144,10 +144,10 @@ def double_conv_forward(
     ]
 
 
-def double_conv_double_conv_forward(
+def double_conv_forward_2(
     taken: list[Tensor], w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of double_conv."""
+    """Forward of double_conv: up3.conv.double_conv."""
     x = taken.pop()
     # up3.conv: return self.double_conv(x)
     layer_0 = F.conv2d(x, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
@@ -196,7 +196,7 @@ def double_conv_double_conv_forward(
 def double_conv_backward(
     kept: list[Tensor], taken: list[Tensor], image: Tensor, w: Tensors
 ) -> Tensors:
-    """Backward of double_conv."""
+    """Backward of double_conv: inc.double_conv."""
     (
         layer_1_batch_norm_mean,
         layer_1_batch_norm_rstd,
@@ -210,9 +210,9 @@ def double_conv_backward(
         grad_out, out, 0, grad_input=grad_out
     )  # f32[8, 16, 128, 128]
     del grad_out, out
-    # recompute inc: return self.double_conv(x)
-    layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
-    # grad of inc: return self.double_conv(x)
+    layer_3 = F.conv2d(
+        layer_2, w["3.weight"], padding=1
+    )  # recompute: f32[8, 16, 128, 128]
     grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
         aten.native_batch_norm_backward(
             grad_layer_4_batch_norm,
@@ -251,9 +251,9 @@ def double_conv_backward(
         grad_layer_2, layer_2, 0, grad_input=grad_layer_2
     )  # f32[8, 16, 128, 128]
     del grad_layer_2, layer_2
-    # recompute inc: return self.double_conv(x)
-    layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
-    # grad of inc: return self.double_conv(x)
+    layer_0 = F.conv2d(
+        image, w["0.weight"], padding=1
+    )  # recompute: f32[8, 16, 128, 128]
     grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
         aten.native_batch_norm_backward(
             grad_layer_1_batch_norm,
@@ -274,7 +274,7 @@ def double_conv_backward(
         layer_1_batch_norm_mean,
         layer_1_batch_norm_rstd,
     )
-    grad_layer_0_weight = aten.convolution_backward(
+    _, grad_layer_0_weight, _ = aten.convolution_backward(
         grad_layer_0,
         image,
         w["0.weight"],
@@ -286,9 +286,7 @@ def double_conv_backward(
         [0, 0],
         1,
         [False, True, False],
-    )[
-        1
-    ]  # f32[16, 3, 3, 3]
+    )  # f32[16, 3, 3, 3]
     return {
         "0.weight": grad_layer_0_weight,
         "1.weight": grad_layer_1_weight,
@@ -299,10 +297,10 @@ def double_conv_backward(
     }
 
 
-def double_conv_double_conv_backward(
+def double_conv_backward_2(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of double_conv."""
+    """Backward of double_conv: up3.conv.double_conv."""
     (
         layer_0,
         layer_1_batch_norm_mean,
@@ -411,10 +409,11 @@ def pool_up3_down1_forward(
     down1_pool, down1_pool_indices = aten.max_pool2d_with_indices(
         x, [2, 2], [2, 2]
     )  # f32[8, 16, 64, 64], i64[8, 16, 64, 64]
-    # down1.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_0 = F.conv2d(
         down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    # double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     buffers["down1.conv.double_conv.1.num_batches_tracked"].add_(1)
     (
         down1_conv_double_conv_1_batch_norm,
@@ -430,13 +429,16 @@ def pool_up3_down1_forward(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_2 = (
         down1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del down1_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_3 = F.conv2d(
         down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    # double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     buffers["down1.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
         down1_conv_double_conv_4_batch_norm,
@@ -452,6 +454,7 @@ def pool_up3_down1_forward(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_5 = (
         down1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
@@ -479,10 +482,11 @@ def pool_up3_down2_forward(
     down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
         down1_conv_double_conv_5, [2, 2], [2, 2]
     )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
-    # down2.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_0 = F.conv2d(
         down2_pool, w["down2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
+    # double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.1.num_batches_tracked"].add_(1)
     down2_conv_double_conv_1_batch_norm = F.batch_norm(
         down2_conv_double_conv_0,
@@ -492,14 +496,17 @@ def pool_up3_down2_forward(
         w["down2.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 64, 32, 32]
+    # double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_3 = F.conv2d(
         down2_conv_double_conv_2, w["down2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     del down2_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
         down2_conv_double_conv_4_batch_norm,
@@ -515,6 +522,7 @@ def pool_up3_down2_forward(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_5 = (
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -539,10 +547,11 @@ def pool_up3_down3_forward(
     down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
         down2_conv_double_conv_5, [2, 2], [2, 2]
     )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
-    # down3.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_0 = F.conv2d(
         down3_pool, w["down3.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 128, 16, 16]
+    # double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     buffers["down3.conv.double_conv.1.num_batches_tracked"].add_(1)
     down3_conv_double_conv_1_batch_norm = F.batch_norm(
         down3_conv_double_conv_0,
@@ -552,14 +561,17 @@ def pool_up3_down3_forward(
         w["down3.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 128, 16, 16]
+    # double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_2 = (
         down3_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_3 = F.conv2d(
         down3_conv_double_conv_2, w["down3.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 128, 16, 16]
     del down3_conv_double_conv_2
+    # double_conv.4 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     buffers["down3.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
         down3_conv_double_conv_4_batch_norm,
@@ -575,6 +587,7 @@ def pool_up3_down3_forward(
         0.1,
         1e-05,
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
+    # double_conv.5 (ReLU) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_5 = (
         down3_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
@@ -605,11 +618,12 @@ def pool_up3_up1_part1_forward(
     # up1: return self.conv(torch.cat([skip, x], dim=1))
     up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
     del up1_up
-    # up1.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_0 = F.conv2d(
         up1, w["up1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     del up1
+    # double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     buffers["up1.conv.double_conv.1.num_batches_tracked"].add_(1)
     (
         up1_conv_double_conv_1_batch_norm,
@@ -637,14 +651,16 @@ def pool_up3_up1_part2_forward(
 ) -> tuple[Tensor, list[Tensor]]:
     """Forward of up1_part2 in pool_up3."""
     up1_conv_double_conv_1_batch_norm = taken.pop()
-    # up1.conv: return self.double_conv(x)
+    # double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_2 = (
         up1_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     del up1_conv_double_conv_1_batch_norm
+    # double_conv.3 (Conv2d) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_3 = F.conv2d(
         up1_conv_double_conv_2, w["up1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
+    # double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     buffers["up1.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
         up1_conv_double_conv_4_batch_norm,
@@ -660,6 +676,7 @@ def pool_up3_up1_part2_forward(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
     up1_conv_double_conv_5 = (
         up1_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -685,11 +702,12 @@ def pool_up3_up2_part1_forward(
     # up2: return self.conv(torch.cat([skip, x], dim=1))
     up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
     del up2_up
-    # up2.conv: return self.double_conv(x)
+    # double_conv.0 (Conv2d) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_0 = F.conv2d(
         up2, w["up2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
     del up2
+    # double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     buffers["up2.conv.double_conv.1.num_batches_tracked"].add_(1)
     (
         up2_conv_double_conv_1_batch_norm,
@@ -705,6 +723,7 @@ def pool_up3_up2_part1_forward(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_2 = (
         up2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
@@ -719,10 +738,11 @@ def pool_up3_up2_part2_forward(
     up2_conv_double_conv_2: Tensor, x: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Forward of up2_part2 in pool_up3."""
-    # up2.conv: return self.double_conv(x)
+    # double_conv.3 (Conv2d) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_3 = F.conv2d(
         up2_conv_double_conv_2, w["up2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    # double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     buffers["up2.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
         up2_conv_double_conv_4_batch_norm,
@@ -738,14 +758,16 @@ def pool_up3_up2_part2_forward(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    # double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
     up2_conv_double_conv_5 = (
         up2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 32, 64, 64]
     del up2_conv_double_conv_4_batch_norm
-    # up3: x = self.up(x)
+    # up.0 (Upsample) in up3: x = self.up(x)
     up3_up_0 = aten.upsample_bilinear2d(
         up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
     )  # f32[8, 32, 128, 128]
+    # up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
     )  # f32[8, 16, 128, 128]
@@ -765,7 +787,7 @@ def pool_up3_up2_part2_forward(
 
 def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Tensor:
     """Forward again of up2_part2 in pool_up3."""
-    # recompute up3: x = self.up(x)
+    # recompute part of up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
     )  # f32[8, 16, 128, 128]
@@ -789,7 +811,7 @@ def pool_up3_up2_part2_backward(
         up2_conv_double_conv_5,
     ) = drain(kept)
     up3_up_0 = taken.pop()
-    # grad of up3: x = self.up(x)
+    # grad of up.1 (Conv2d) in up3: x = self.up(x)
     grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
         up3_up_0,
@@ -804,11 +826,12 @@ def pool_up3_up2_part2_backward(
         [True, True, True],
     )  # f32[8, 32, 128, 128], f32[16, 32, 1, 1], f32[16]
     del up3_up_0
+    # grad of up.0 (Upsample) in up3: x = self.up(x)
     grad_up2_conv_double_conv_5 = aten.upsample_bilinear2d_backward(
         grad_up3_up_0, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
     )  # f32[8, 32, 64, 64]
     del grad_up3_up_0
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_5,
         up2_conv_double_conv_5,
@@ -816,6 +839,7 @@ def pool_up3_up2_part2_backward(
         grad_input=grad_up2_conv_double_conv_5,
     )  # f32[8, 32, 64, 64]
     del grad_up2_conv_double_conv_5, up2_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     (
         grad_up2_conv_double_conv_3,
         grad_up2_conv_double_conv_4_weight,
@@ -838,6 +862,7 @@ def pool_up3_up2_part2_backward(
         up2_conv_double_conv_4_batch_norm_mean,
         up2_conv_double_conv_4_batch_norm_rstd,
     )
+    # grad of double_conv.3 (Conv2d) in up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_2, grad_up2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up2_conv_double_conv_3,
@@ -876,7 +901,7 @@ def pool_up3_up2_part1_backward(
         up2_conv_double_conv_1_batch_norm_rstd,
     ) = drain(kept)
     grad_up2_conv_double_conv_2, up2_conv_double_conv_2 = drain(taken)
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
     grad_up2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_up2_conv_double_conv_2,
         up2_conv_double_conv_2,
@@ -884,6 +909,7 @@ def pool_up3_up2_part1_backward(
         grad_input=grad_up2_conv_double_conv_2,
     )  # f32[8, 32, 64, 64]
     del grad_up2_conv_double_conv_2, up2_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     (
         grad_up2_conv_double_conv_0,
         grad_up2_conv_double_conv_1_weight,
@@ -913,7 +939,7 @@ def pool_up3_up2_part1_backward(
     # recompute up2: return self.conv(torch.cat([skip, x], dim=1))
     up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
     del up2_up
-    # grad of up2.conv: return self.double_conv(x)
+    # grad of double_conv.0 (Conv2d) in up2.conv: return self.double_conv(x)
     grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up2_conv_double_conv_0,
         up2,
@@ -968,7 +994,7 @@ def pool_up3_up1_part2_backward(
         up1_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
     grad_up1_conv_double_conv_5, up1_conv_double_conv_5 = drain(taken)
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
     grad_up1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_up1_conv_double_conv_5,
         up1_conv_double_conv_5,
@@ -976,6 +1002,7 @@ def pool_up3_up1_part2_backward(
         grad_input=grad_up1_conv_double_conv_5,
     )  # f32[8, 64, 32, 32]
     del grad_up1_conv_double_conv_5, up1_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     (
         grad_up1_conv_double_conv_3,
         grad_up1_conv_double_conv_4_weight,
@@ -998,6 +1025,7 @@ def pool_up3_up1_part2_backward(
         up1_conv_double_conv_4_batch_norm_mean,
         up1_conv_double_conv_4_batch_norm_rstd,
     )
+    # grad of double_conv.3 (Conv2d) in up1.conv: return self.double_conv(x)
     grad_up1_conv_double_conv_2, grad_up1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_up1_conv_double_conv_3,
@@ -1014,6 +1042,7 @@ def pool_up3_up1_part2_backward(
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
     del grad_up1_conv_double_conv_3, _
+    # grad of double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
     grad_up1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_up1_conv_double_conv_2,
         up1_conv_double_conv_2,
@@ -1041,7 +1070,7 @@ def pool_up3_up1_part1_backward(
         up1_conv_double_conv_1_batch_norm_rstd,
     ) = drain(kept)
     grad_up1_conv_double_conv_1_batch_norm = taken.pop()
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     (
         grad_up1_conv_double_conv_0,
         grad_up1_conv_double_conv_1_weight,
@@ -1071,7 +1100,7 @@ def pool_up3_up1_part1_backward(
     # recompute up1: return self.conv(torch.cat([skip, x], dim=1))
     up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
     del up1_up
-    # grad of up1.conv: return self.double_conv(x)
+    # grad of double_conv.0 (Conv2d) in up1.conv: return self.double_conv(x)
     grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
         grad_up1_conv_double_conv_0,
         up1,
@@ -1128,7 +1157,7 @@ def pool_up3_down3_backward_1(
         down3_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
     grad_down3_conv_double_conv_5, down3_conv_double_conv_5 = drain(taken)
-    # grad of down3.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_5,
         down3_conv_double_conv_5,
@@ -1136,6 +1165,7 @@ def pool_up3_down3_backward_1(
         grad_input=grad_down3_conv_double_conv_5,
     )  # f32[8, 128, 16, 16]
     del grad_down3_conv_double_conv_5, down3_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     (
         grad_down3_conv_double_conv_3,
         grad_down3_conv_double_conv_4_weight,
@@ -1158,7 +1188,7 @@ def pool_up3_down3_backward_1(
         down3_conv_double_conv_4_batch_norm_mean,
         down3_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute down3.conv: return self.double_conv(x)
+    # recompute part of double_conv.1 (BatchNorm2d) in down3.conv: return self.doubl ...
     (
         down3_conv_double_conv_1_batch_norm,
         down3_conv_double_conv_1_batch_norm_mean,
@@ -1173,6 +1203,7 @@ def pool_up3_down3_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
+    # recompute part of double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
     down3_conv_double_conv_2 = (
         down3_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 128, 16, 16]
@@ -1202,7 +1233,7 @@ def pool_up3_down3_backward_2(
         down3_pool_indices,
         grad_up1,
     ) = drain(taken)
-    # grad of down3.conv: return self.double_conv(x)
+    # grad of double_conv.3 (Conv2d) in down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_3,
@@ -1219,6 +1250,7 @@ def pool_up3_down3_backward_2(
         )
     )  # f32[8, 128, 16, 16], f32[128, 128, 3, 3]
     del grad_down3_conv_double_conv_3, _
+    # grad of double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
     grad_down3_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down3_conv_double_conv_2,
         down3_conv_double_conv_2,
@@ -1226,6 +1258,7 @@ def pool_up3_down3_backward_2(
         grad_input=grad_down3_conv_double_conv_2,
     )  # f32[8, 128, 16, 16]
     del grad_down3_conv_double_conv_2, down3_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     (
         grad_down3_conv_double_conv_0,
         grad_down3_conv_double_conv_1_weight,
@@ -1248,6 +1281,7 @@ def pool_up3_down3_backward_2(
         down3_conv_double_conv_1_batch_norm_mean,
         down3_conv_double_conv_1_batch_norm_rstd,
     )
+    # grad of double_conv.0 (Conv2d) in down3.conv: return self.double_conv(x)
     grad_down3_pool, grad_down3_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down3_conv_double_conv_0,
@@ -1301,7 +1335,7 @@ def pool_up3_down2_backward_1(
         down2_conv_double_conv_4_batch_norm_rstd,
     ) = drain(kept)
     grad_down2_conv_double_conv_5, down2_conv_double_conv_5 = drain(taken)
-    # grad of down2.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_5,
         down2_conv_double_conv_5,
@@ -1309,6 +1343,7 @@ def pool_up3_down2_backward_1(
         grad_input=grad_down2_conv_double_conv_5,
     )  # f32[8, 64, 32, 32]
     del grad_down2_conv_double_conv_5, down2_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     (
         grad_down2_conv_double_conv_3,
         grad_down2_conv_double_conv_4_weight,
@@ -1331,7 +1366,7 @@ def pool_up3_down2_backward_1(
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute down2.conv: return self.double_conv(x)
+    # recompute part of double_conv.1 (BatchNorm2d) in down2.conv: return self.doubl ...
     (
         down2_conv_double_conv_1_batch_norm,
         down2_conv_double_conv_1_batch_norm_mean,
@@ -1346,6 +1381,7 @@ def pool_up3_down2_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    # recompute part of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
@@ -1375,7 +1411,7 @@ def pool_up3_down2_backward_2(
         down2_pool_indices,
         grad_up2,
     ) = drain(taken)
-    # grad of down2.conv: return self.double_conv(x)
+    # grad of double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_3,
@@ -1392,6 +1428,7 @@ def pool_up3_down2_backward_2(
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
     del grad_down2_conv_double_conv_3, _
+    # grad of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_2,
         down2_conv_double_conv_2,
@@ -1399,6 +1436,7 @@ def pool_up3_down2_backward_2(
         grad_input=grad_down2_conv_double_conv_2,
     )  # f32[8, 64, 32, 32]
     del grad_down2_conv_double_conv_2, down2_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     (
         grad_down2_conv_double_conv_0,
         grad_down2_conv_double_conv_1_weight,
@@ -1421,6 +1459,7 @@ def pool_up3_down2_backward_2(
         down2_conv_double_conv_1_batch_norm_mean,
         down2_conv_double_conv_1_batch_norm_rstd,
     )
+    # grad of double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
     grad_down2_pool, grad_down2_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down2_conv_double_conv_0,
@@ -1472,7 +1511,7 @@ def pool_up3_down1_backward_1(
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
     ) = drain(taken)
-    # grad of down1.conv: return self.double_conv(x)
+    # grad of double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_5,
         down1_conv_double_conv_5,
@@ -1480,6 +1519,7 @@ def pool_up3_down1_backward_1(
         grad_input=grad_down1_conv_double_conv_5,
     )  # f32[8, 32, 64, 64]
     del grad_down1_conv_double_conv_5, down1_conv_double_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     (
         grad_down1_conv_double_conv_3,
         grad_down1_conv_double_conv_4_weight,
@@ -1502,6 +1542,7 @@ def pool_up3_down1_backward_1(
         down1_conv_double_conv_4_batch_norm_mean,
         down1_conv_double_conv_4_batch_norm_rstd,
     )
+    # grad of double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_2, grad_down1_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
             grad_down1_conv_double_conv_3,
@@ -1536,7 +1577,7 @@ def pool_up3_down1_backward_2(
         down1_conv_double_conv_1_batch_norm_rstd,
     ) = drain(kept)
     grad_down1_conv_double_conv_2, down1_conv_double_conv_2, grad_out = drain(taken)
-    # grad of down1.conv: return self.double_conv(x)
+    # grad of double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
     grad_down1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down1_conv_double_conv_2,
         down1_conv_double_conv_2,
@@ -1544,6 +1585,7 @@ def pool_up3_down1_backward_2(
         grad_input=grad_down1_conv_double_conv_2,
     )  # f32[8, 32, 64, 64]
     del grad_down1_conv_double_conv_2, down1_conv_double_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     (
         grad_down1_conv_double_conv_0,
         grad_down1_conv_double_conv_1_weight,
@@ -1566,6 +1608,7 @@ def pool_up3_down1_backward_2(
         down1_conv_double_conv_1_batch_norm_mean,
         down1_conv_double_conv_1_batch_norm_rstd,
     )
+    # grad of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
     grad_down1_pool, grad_down1_conv_double_conv_0_weight, _ = (
         aten.convolution_backward(
             grad_down1_conv_double_conv_0,
@@ -1701,21 +1744,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -1726,9 +1763,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -1740,7 +1776,7 @@ class RematStep(torch.autograd.Function):
         return token, None, None, None, None, *map(grads.get, keys)
 
 
-class DoubleConvDoubleConvStep(RematStep):
+class DoubleConvStep(RematStep):
     """inc.double_conv.
 
     Keeps: layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64 B, layer_2 8.0
@@ -1757,22 +1793,22 @@ class DoubleConvDoubleConvStep(RematStep):
         "4.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = DoubleConvDoubleConvStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["x", i + 1], ctx.kept = double_conv_forward(live["image"], w, buffers)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = DoubleConvDoubleConvStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         grads = double_conv_backward(
             ctx.kept,
             [live.take("grad_x", i + 1), live.take("x", i + 1)],
             live["image"],
             w,
         )
-        return DoubleConvDoubleConvStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class PoolUp3Step(RematStep):
@@ -1800,6 +1836,7 @@ class PoolUp3Step(RematStep):
     up2_conv_double_conv_3 4.0 MiB, up2_conv_double_conv_4_batch_norm_mean 128 B,
     up2_conv_double_conv_4_batch_norm_rstd 128 B, up2_conv_double_conv_5 4.0 MiB,
     up3_up_0 16.0 MiB.
+    Its input, x 8.0 MiB, waits in `live`.
     Runs again: up2_up, up2, up1_up, up1, down3_conv_double_conv_1_batch_norm,
     down3_conv_double_conv_2, down2_conv_double_conv_1_batch_norm,
     down2_conv_double_conv_2.
@@ -1876,9 +1913,9 @@ class PoolUp3Step(RematStep):
         "up2.conv.double_conv.4.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = PoolUp3Step.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
         (
             live["down1_conv_double_conv_2", i],
@@ -1930,16 +1967,16 @@ class PoolUp3Step(RematStep):
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = PoolUp3Step.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         arguments = ctx, w, live, i
-        grads = PoolUp3Step.backward_part1(*arguments)
-        grads |= PoolUp3Step.backward_part2(*arguments)
-        return PoolUp3Step.hand(ctx, token, grads)
+        grads = cls.backward_part1(*arguments)
+        grads |= cls.backward_part2(*arguments)
+        return cls.hand(ctx, token, grads)
 
-    @staticmethod
-    def backward_part1(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+    @classmethod
+    def backward_part1(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         live["grad_up2_conv_double_conv_2", i], up2_part2_grads = (
             pool_up3_up2_part2_backward(
                 ctx.kept_up2_part2,
@@ -2022,8 +2059,8 @@ class PoolUp3Step(RematStep):
             **down3_piece2_grads,
         }
 
-    @staticmethod
-    def backward_part2(ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
+    @classmethod
+    def backward_part2(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         (
             live["grad_down2_conv_double_conv_3", i],
             live["down2_conv_double_conv_1_batch_norm_mean", i],
@@ -2086,7 +2123,7 @@ class PoolUp3Step(RematStep):
         }
 
 
-class DoubleConvDoubleConvStep_2(RematStep):
+class DoubleConvStep_2(RematStep):
     """up3.conv.double_conv.
 
     Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
@@ -2104,51 +2141,52 @@ class DoubleConvDoubleConvStep_2(RematStep):
         "4.num_batches_tracked",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, buffers = DoubleConvDoubleConvStep_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = double_conv_double_conv_forward(
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, buffers = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = double_conv_forward_2(
             [live.take("x", i)], w, buffers
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = DoubleConvDoubleConvStep_2.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
         live["x", i] = pool_up3_up2_part2_recompute(
             live["up3_up_0", i - 1], live["x", i - 1], w_1_before
         )
-        live["grad_x", i], grads = double_conv_double_conv_backward(
+        live["grad_x", i], grads = double_conv_backward_2(
             ctx.kept,
             [live.take("grad_x", i + 1), live.take("x", i + 1), live.take("x", i)],
             w,
         )
-        return DoubleConvDoubleConvStep_2.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class OutcStep(RematStep):
     """outc.
 
     Keeps: log_softmax 2.0 MiB, nll_loss2d_weight 4 B.
+    Its input, x 8.0 MiB, waits in `live`.
     Runs again: nothing.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = OutcStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         nll_loss2d, ctx.kept = outc_forward(live["x", i], live["mask"], w)
         return nll_loss2d
 
-    @staticmethod
-    def backward(ctx: Any, grad_nll_loss2d: Tensor) -> tuple[Tensor | None, ...]:
+    @classmethod
+    def backward(cls, ctx: Any, grad_nll_loss2d: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = OutcStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_nll_loss2d is None:
             raise RuntimeError(
                 "no gradient arrived for the output "
@@ -2157,14 +2195,14 @@ class OutcStep(RematStep):
         live["grad_x", i], grads = outc_backward(
             ctx.kept, grad_nll_loss2d, live["x", i], live["mask"], w
         )
-        return OutcStep.hand(ctx, grad_nll_loss2d.new_empty(0), grads)
+        return cls.hand(ctx, grad_nll_loss2d.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.
 REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
-    (DoubleConvDoubleConvStep, "inc.double_conv"),
+    (DoubleConvStep, "inc.double_conv"),
     (PoolUp3Step, ""),
-    (DoubleConvDoubleConvStep_2, "up3.conv.double_conv"),
+    (DoubleConvStep_2, "up3.conv.double_conv"),
 )
 
 

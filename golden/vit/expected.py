@@ -6,27 +6,28 @@
 # inputs    img: float32[32, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                             count  forward keeps  peak there  backward runs again
-# to_patch_embedding..dropout       1      260.0 KiB      9.8 MiB     -
-# transformer.layers.0.0            1      3.8 MiB        20.4 MiB    dots_bmm, dots, attend, attn,
+# block                       count  forward keeps        peak there  backward runs again
+# to_patch_embedding..dropou  1      260.0 KiB            9.8 MiB     -
+# t
+# transformer.layers.0.0      1      3.8 MiB              20.4 MiB    dots_bmm, dots, attend, attn,
 #                                                                     out_bmm, out_copy, norm, 4
 #                                                                     values of
 #                                                                     to_patch_embedding..dropout
-# transformer.layers.0.1.net        1      5.3 MiB        35.2 MiB    layer_0, layer_2, layer_3
-# transformer.layers.1.0,           3      3.8 MiB        50.7 MiB    dots_bmm, dots, attend, attn,
+# transformer.layers.0.1.net  1      5.3 MiB + x 1.0 MiB  35.2 MiB    layer_0, layer_2, layer_3
+# transformer.layers.1.0,     3      3.8 MiB + x 1.0 MiB  50.7 MiB    dots_bmm, dots, attend, attn,
 # transformer.layers.2.0,                                             out_bmm, out_copy, norm
 # transformer.layers.3.0
-# transformer.layers.1.1.net        1      5.3 MiB        45.6 MiB    layer_0, layer_2, layer_3
-# transformer.layers.2.1.net        1      5.3 MiB        56.1 MiB    layer_0, layer_2, layer_3
-# transformer.layers.3.1.net        1      9.4 MiB        60.6 MiB    layer_0
-# transformer.norm..mlp_head        1      1.0 MiB        54.6 MiB    -
+# transformer.layers.1.1.net  1      5.3 MiB + x 1.0 MiB  45.6 MiB    layer_0, layer_2, layer_3
+# transformer.layers.2.1.net  1      5.3 MiB + x 1.0 MiB  56.1 MiB    layer_0, layer_2, layer_3
+# transformer.layers.3.1.net  1      9.4 MiB + x 1.0 MiB  60.6 MiB    layer_0
+# transformer.norm..mlp_head  1      1.0 MiB + x 1.0 MiB  54.6 MiB    -
 #
 # budget    61.6 MiB  (64577097 bytes)
 # peak      60.6 MiB  (63565776 bytes; model.py: 102.6 MiB), in backward of
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x))
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v1-01e20f920b19-32ebcafe2bf9
+# seal      v2-7e464bd342c8-d19150b68b66
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
@@ -148,7 +149,7 @@ def to_patch_embedding_dropout_recompute(
     # recompute x = x + self.pos_embedding
     x_add = x_cat.add_(w["pos_embedding"])  # f32[32, 65, 128]
     del x_cat
-    # recompute x = self.dropout(x)
+    # recompute with the mask of forward: x = self.dropout(x)
     out = aten.native_dropout_backward(
         x_add, dropout_mask, 1.1111111111111112
     )  # f32[32, 65, 128]
@@ -198,9 +199,8 @@ def to_patch_embedding_dropout_backward(
 # ---- Transformer: transformer.layers.0.0, transformer.layers.0.1.net, ... ----
 
 
-def transformer_forward(taken: list[Tensor], w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
-    x = taken.pop()
+def transformer_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
+    """Forward of Transformer: transformer.layers.0.0, transformer.layers.1.0, ..."""
     # x = self.norm(x)
     norm = F.layer_norm(x, [128], w["norm.weight"], w["norm.bias"])  # f32[32, 65, 128]
     # qkv = self.to_qkv(x).chunk(3, dim=-1)
@@ -237,10 +237,11 @@ def transformer_forward(taken: list[Tensor], w: Tensors) -> tuple[Tensor, list[T
     # out = out.transpose(1, 2).reshape(b, n, d)
     out_copy = out_bmm.transpose(1, 2).contiguous().view(2080, 128)  # f32[2080, 128]
     del out_bmm
-    # return self.to_out(out)
+    # to_out.0 (Linear) in return self.to_out(out)
     to_out_0 = F.linear(out_copy, w["to_out.0.weight"], w["to_out.0.bias"])
     to_out_0 = to_out_0.view(32, 65, 128)  # f32[32, 65, 128]
     del out_copy
+    # to_out.1 (Dropout) in return self.to_out(out)
     to_out_1, to_out_1_mask = torch.native_dropout(
         to_out_0, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
@@ -251,7 +252,7 @@ def transformer_forward(taken: list[Tensor], w: Tensors) -> tuple[Tensor, list[T
 
 
 def transformer_net_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
+    """Forward of Transformer: transformer.layers.0.1.net."""
     # transformer.layers.0.1: return self.net(x)
     layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
     layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
@@ -262,71 +263,17 @@ def transformer_net_forward(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
     layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
-    del layer_3
     layer_5, layer_5_mask = torch.native_dropout(
         layer_4, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
     del layer_4
     # transformer: x = ff(x) + x
     out = layer_5.add_(x)  # f32[32, 65, 128]
-    return out, [layer_1, layer_3_mask, layer_5_mask]
-
-
-def transformer_layers_0_0_forward(
-    x: Tensor, w: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
-    # x = self.norm(x)
-    norm = F.layer_norm(x, [128], w["norm.weight"], w["norm.bias"])  # f32[32, 65, 128]
-    # qkv = self.to_qkv(x).chunk(3, dim=-1)
-    to_qkv = F.linear(norm, w["to_qkv.weight"])  # f32[32, 65, 384]
-    del norm
-    # dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
-    to_qkv_split_0, to_qkv_split_1, to_qkv_split_2 = to_qkv.split(128, -1)
-    clone = (
-        to_qkv_split_0.view(32, 65, 4, -1).transpose(1, 2).contiguous()
-    )  # f32[32, 4, 65, 32]
-    clone_2 = (
-        to_qkv_split_1.view(32, 65, 4, -1)
-        .transpose(1, 2)
-        .transpose(-1, -2)
-        .contiguous()
-    )  # f32[32, 4, 32, 65]
-    dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
-    dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
-    del dots_bmm
-    # attn = self.dropout(self.attend(dots))
-    attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
-    del dots
-    attn, attn_mask = torch.native_dropout(
-        attend, 0.1, True
-    )  # f32[32, 4, 65, 65], bool[32, 4, 65, 65]
-    del attend
-    # out = torch.matmul(attn, v)
-    out_clone = (
-        to_qkv_split_2.view(32, 65, 4, -1).transpose(1, 2).contiguous()
-    )  # f32[32, 4, 65, 32]
-    del to_qkv, to_qkv_split_0, to_qkv_split_1, to_qkv_split_2
-    out_bmm = attn @ out_clone  # f32[32, 4, 65, 32]
-    del attn
-    # out = out.transpose(1, 2).reshape(b, n, d)
-    out_copy = out_bmm.transpose(1, 2).contiguous().view(2080, 128)  # f32[2080, 128]
-    del out_bmm
-    # return self.to_out(out)
-    to_out_0 = F.linear(out_copy, w["to_out.0.weight"], w["to_out.0.bias"])
-    to_out_0 = to_out_0.view(32, 65, 128)  # f32[32, 65, 128]
-    del out_copy
-    to_out_1, to_out_1_mask = torch.native_dropout(
-        to_out_0, 0.1, True
-    )  # f32[32, 65, 128], bool[32, 65, 128]
-    del to_out_0
-    # transformer: x = attn(x) + x
-    out = to_out_1.add_(x)  # f32[32, 65, 128]
-    return out, [clone, clone_2, attn_mask, out_clone, to_out_1_mask]
+    return out, [layer_1, layer_3_mask, layer_3, layer_5_mask]
 
 
 def transformer_net_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
+    """Forward of Transformer: transformer.layers.1.1.net."""
     # transformer.layers.1.1: return self.net(x)
     layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
     layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
@@ -337,18 +284,17 @@ def transformer_net_forward_2(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tenso
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
     layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
-    del layer_3
     layer_5, layer_5_mask = torch.native_dropout(
         layer_4, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
     del layer_4
     # transformer: x = ff(x) + x
     out = layer_5.add_(x)  # f32[32, 65, 128]
-    return out, [layer_1, layer_3_mask, layer_5_mask]
+    return out, [layer_1, layer_3_mask, layer_3, layer_5_mask]
 
 
 def transformer_net_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
+    """Forward of Transformer: transformer.layers.2.1.net."""
     # transformer.layers.2.1: return self.net(x)
     layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
     layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
@@ -359,18 +305,17 @@ def transformer_net_forward_3(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tenso
     )  # f32[32, 65, 512], bool[32, 65, 512]
     del layer_2
     layer_4 = F.linear(layer_3, w["4.weight"], w["4.bias"])  # f32[32, 65, 128]
-    del layer_3
     layer_5, layer_5_mask = torch.native_dropout(
         layer_4, 0.1, True
     )  # f32[32, 65, 128], bool[32, 65, 128]
     del layer_4
     # transformer: x = ff(x) + x
     out = layer_5.add_(x)  # f32[32, 65, 128]
-    return out, [layer_1, layer_3_mask, layer_5_mask]
+    return out, [layer_1, layer_3_mask, layer_3, layer_5_mask]
 
 
 def transformer_net_forward_4(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tensor]]:
-    """Forward of Transformer."""
+    """Forward of Transformer: transformer.layers.3.1.net."""
     # transformer.layers.3.1: return self.net(x)
     layer_0 = F.layer_norm(x, [128], w["0.weight"], w["0.bias"])  # f32[32, 65, 128]
     layer_1 = F.linear(layer_0, w["1.weight"], w["1.bias"])  # f32[32, 65, 512]
@@ -393,32 +338,33 @@ def transformer_net_forward_4(x: Tensor, w: Tensors) -> tuple[Tensor, list[Tenso
 def transformer_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
+    """Backward of Transformer: transformer.layers.0.0, transformer.layers.1.0, ..."""
     clone, clone_2, attn_mask, out_clone, to_out_1_mask = drain(kept)
     grad_out, x = drain(taken)
-    # grad of return self.to_out(out)
+    # grad of to_out.1 (Dropout) in return self.to_out(out)
     grad_to_out_0 = aten.native_dropout_backward(
         grad_out, to_out_1_mask, 1.1111111111111112
     )  # f32[32, 65, 128]
     del to_out_1_mask
+    # grad of to_out.0 (Linear) in return self.to_out(out)
     grad_out_copy = grad_to_out_0 @ w["to_out.0.weight"]
     grad_out_copy = grad_out_copy.view(32, 65, 4, 32)  # f32[32, 65, 4, 32]
-    # recompute dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+    # recompute part of dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale
     dots_bmm = clone @ clone_2  # f32[32, 4, 65, 65]
     dots = dots_bmm * 0.1767766952966369  # f32[32, 4, 65, 65]
     del dots_bmm
-    # recompute attn = self.dropout(self.attend(dots))
+    # recompute with the mask of forward: attn = self.dropout(self.attend(dots))
     attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
     del dots
     attn = aten.native_dropout_backward(
         attend, attn_mask, 1.1111111111111112
     )  # f32[32, 4, 65, 65]
-    # recompute out = torch.matmul(attn, v)
+    # recompute part of out = torch.matmul(attn, v)
     out_bmm = attn @ out_clone  # f32[32, 4, 65, 32]
     # recompute out = out.transpose(1, 2).reshape(b, n, d)
     out_copy = out_bmm.transpose(1, 2).contiguous().view(2080, 128)  # f32[2080, 128]
     del out_bmm
-    # grad of return self.to_out(out)
+    # grad of to_out.0 (Linear) in return self.to_out(out)
     grad_to_out_0_weight = torch.mm(
         grad_to_out_0.flatten(0, 1).t(), out_copy
     )  # f32[128, 128]
@@ -465,11 +411,9 @@ def transformer_backward(
         2,
     )  # f32[32, 65, 384]
     del grad_to_qkv_split_0, grad_clone_2, grad_to_qkv_split_2
-    # recompute x = self.norm(x)
     norm, norm_mean, norm_rstd = torch.native_layer_norm(
         x, [128], w["norm.weight"], w["norm.bias"], 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    # grad of qkv = self.to_qkv(x).chunk(3, dim=-1)
+    )  # recompute: f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
     grad_to_qkv_weight = torch.mm(
         grad_to_qkv.flatten(0, 1).t(), norm.flatten(0, 1)
     )  # f32[384, 128]
@@ -477,15 +421,8 @@ def transformer_backward(
     grad_norm = grad_to_qkv @ w["to_qkv.weight"]  # f32[32, 65, 128]
     del grad_to_qkv
     # grad of x = self.norm(x)
-    grad_x_norm, grad_norm_weight, grad_norm_bias = aten.native_layer_norm_backward(
-        grad_norm,
-        x,
-        [128],
-        norm_mean,
-        norm_rstd,
-        w["norm.weight"],
-        w["norm.bias"],
-        [True, True, True],
+    grad_x_norm, grad_norm_weight, grad_norm_bias = layer_norm_backward(
+        grad_norm, x, norm_mean, norm_rstd, w["norm.weight"], w["norm.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_norm, x, norm_mean, norm_rstd
     grad_x = grad_out.add_(grad_x_norm)  # f32[32, 65, 128]
@@ -501,7 +438,7 @@ def transformer_backward(
 def transformer_net_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
+    """Backward of Transformer: transformer.layers.0.1.net."""
     layer_1, layer_3_mask, layer_5_mask = drain(kept)
     grad_out, x = drain(taken)
     # grad of transformer.layers.0.1: return self.net(x)
@@ -510,7 +447,7 @@ def transformer_net_backward(
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute transformer.layers.0.1: return self.net(x)
+    # recompute with the mask of forward: part of transformer.layers.0.1: return sel ...
     layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
         x, [128], w["0.weight"], w["0.bias"], 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
@@ -539,15 +476,8 @@ def transformer_net_backward(
     del layer_0
     grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
     del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = layer_norm_backward(
+        grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
     # grad of return self.net(x)
@@ -565,7 +495,7 @@ def transformer_net_backward(
 def transformer_net_backward_2(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
+    """Backward of Transformer: transformer.layers.1.1.net."""
     layer_1, layer_3_mask, layer_5_mask = drain(kept)
     grad_out, x = drain(taken)
     # grad of transformer.layers.1.1: return self.net(x)
@@ -574,7 +504,7 @@ def transformer_net_backward_2(
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute transformer.layers.1.1: return self.net(x)
+    # recompute with the mask of forward: part of transformer.layers.1.1: return sel ...
     layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
         x, [128], w["0.weight"], w["0.bias"], 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
@@ -603,15 +533,8 @@ def transformer_net_backward_2(
     del layer_0
     grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
     del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = layer_norm_backward(
+        grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
     # grad of return self.net(x)
@@ -629,7 +552,7 @@ def transformer_net_backward_2(
 def transformer_net_backward_3(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
+    """Backward of Transformer: transformer.layers.2.1.net."""
     layer_1, layer_3_mask, layer_5_mask = drain(kept)
     grad_out, x = drain(taken)
     # grad of transformer.layers.2.1: return self.net(x)
@@ -638,7 +561,7 @@ def transformer_net_backward_3(
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute transformer.layers.2.1: return self.net(x)
+    # recompute with the mask of forward: part of transformer.layers.2.1: return sel ...
     layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
         x, [128], w["0.weight"], w["0.bias"], 1e-05
     )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
@@ -667,15 +590,8 @@ def transformer_net_backward_3(
     del layer_0
     grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
     del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = layer_norm_backward(
+        grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
     # grad of return self.net(x)
@@ -693,7 +609,7 @@ def transformer_net_backward_3(
 def transformer_net_backward_4(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of Transformer."""
+    """Backward of Transformer: transformer.layers.3.1.net."""
     layer_1, layer_3_mask, layer_3, layer_5_mask = drain(kept)
     grad_out, x = drain(taken)
     # grad of transformer.layers.3.1: return self.net(x)
@@ -716,26 +632,17 @@ def transformer_net_backward_4(
     grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
     del grad_layer_2, layer_1
     grad_layer_0 = grad_layer_1 @ w["1.weight"]  # f32[32, 65, 128]
-    # recompute transformer.layers.3.1: return self.net(x)
     layer_0, layer_0_mean, layer_0_rstd = torch.native_layer_norm(
         x, [128], w["0.weight"], w["0.bias"], 1e-05
-    )  # f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
-    # grad of transformer.layers.3.1: return self.net(x)
+    )  # recompute: f32[32, 65, 128], f32[32, 65, 1], f32[32, 65, 1]
     grad_layer_1_weight = torch.mm(
         grad_layer_1.flatten(0, 1).t(), layer_0.flatten(0, 1)
     )  # f32[512, 128]
     del layer_0
     grad_layer_1_bias = grad_layer_1.flatten(0, 1).sum(0)  # f32[512]
     del grad_layer_1
-    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = aten.native_layer_norm_backward(
-        grad_layer_0,
-        x,
-        [128],
-        layer_0_mean,
-        layer_0_rstd,
-        w["0.weight"],
-        w["0.bias"],
-        [True, True, True],
+    grad_x_0, grad_layer_0_weight, grad_layer_0_bias = layer_norm_backward(
+        grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
     # grad of return self.net(x)
@@ -789,15 +696,13 @@ def norm_mlp_head_backward(
     del grad_transformer_norm_select
     # grad of transformer: return self.norm(x)
     grad_x, grad_transformer_norm_weight, grad_transformer_norm_bias = (
-        aten.native_layer_norm_backward(
+        layer_norm_backward(
             grad_transformer_norm,
             x,
-            [128],
             transformer_norm_mean,
             transformer_norm_rstd,
             w["transformer.norm.weight"],
             w["transformer.norm.bias"],
-            [True, True, True],
         )
     )  # f32[32, 65, 128], f32[128], f32[128]
     return grad_x, {
@@ -844,6 +749,17 @@ def drain(values: list[Tensor]) -> list[Tensor]:
     return found
 
 
+def layer_norm_backward(
+    grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of F.layer_norm's input, weight and bias."""
+    shape, all_three = list(weight.shape), [True, True, True]
+    found: tuple[Tensor, Tensor, Tensor] = aten.native_layer_norm_backward(
+        grad, x, shape, mean, rstd, weight, bias, all_three
+    )
+    return found
+
+
 class RematStep(torch.autograd.Function):
     """A block of the step: `forward` runs it, `backward` when autograd gets there."""
 
@@ -864,21 +780,15 @@ class RematStep(torch.autograd.Function):
         w: Tensors = dict(module.named_parameters()) if "*" in cls.weights else {}
         w |= {name: tensor(name) for name in cls.weights if name != "*"}
         buffers = {name: tensor(name) for name in cls.buffers}
-        more: list[Tensor] = []
-        return cls.apply(token, live, i, tuple(w), buffers, *w.values(), *more)
+        return cls.apply(token, live, i, tuple(w), buffers, *w.values())
 
     @staticmethod
     def begin(
-        ctx: Any,
-        token: Tensor,
-        live: Live,
-        i: int,
-        names: tuple[str, ...],
-        buffers: Tensors,
-        *tensors: Tensor,
+        ctx: Any, token: Tensor, live: Live, i: int, *rest: Any
     ) -> tuple[Tensors, Tensors]:
         """Note what backward needs; weights and buffers by name."""
-        w = dict(zip(names, tensors))
+        names, buffers, *tensors = rest
+        w: Tensors = dict(zip(names, tensors))
         ctx.save_for_backward(*w.values() or [token])
         ctx.live, ctx.i, ctx.names = live, i, names
         return w, buffers
@@ -889,9 +799,8 @@ class RematStep(torch.autograd.Function):
         w, live = dict(zip(ctx.names, ctx.saved_tensors)), ctx.live
         if live is None:
             raise RuntimeError(
-                "backward ran a second time through a planned step, which frees what it "
-                "keeps as it goes: retain_graph=True needs the forward of "
-                "model.py (eager_forward)"
+                "backward ran a second time through a planned step, which frees what it keeps: "
+                "retain_graph=True needs eager_forward, the forward of model.py"
             )
         ctx.live = None
         return w, live, ctx.i
@@ -917,22 +826,22 @@ class ToPatchEmbeddingDropoutStep(RematStep):
         "to_patch_embedding.bias",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = ToPatchEmbeddingDropoutStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
         live["dropout_mask", i], live["x", i + 1] = to_patch_embedding_dropout_forward(
             live["img"], w
         )
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = ToPatchEmbeddingDropoutStep.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         grads = to_patch_embedding_dropout_backward(
             [live.take("grad_x", i + 1), live.take("dropout_mask", i)], live["img"], w
         )
-        return ToPatchEmbeddingDropoutStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class TransformerLayers00Step(RematStep):
@@ -944,15 +853,16 @@ class TransformerLayers00Step(RematStep):
     to_patch_embedding..dropout.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerLayers00Step.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_forward([live.take("x", i)], w)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_forward(live["x", i], w)
+        live.take("x", i)  # not needed again
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerLayers00Step.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
         live["x", i] = to_patch_embedding_dropout_recompute(
             live["dropout_mask", i - 1], live["img"], w_1_before
@@ -960,29 +870,34 @@ class TransformerLayers00Step(RematStep):
         live["grad_x", i], grads = transformer_backward(
             ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return TransformerLayers00Step.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class TransformerNetStep(RematStep):
     """transformer.layers.0.1.net.
 
     Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: layer_0, layer_2, layer_3.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerNetStep.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_net_forward(live["x", i], w)
+    transformer_forward = staticmethod(transformer_net_forward)
+    transformer_backward = staticmethod(transformer_net_backward)
+
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = cls.transformer_forward(live["x", i], w)
+        del ctx.kept[2]  # layer_3
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerNetStep.resume(ctx)
-        live["grad_x", i], grads = transformer_net_backward(
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
+        live["grad_x", i], grads = cls.transformer_backward(
             ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return TransformerNetStep.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
 class TransformerLayers00Step_2(RematStep):
@@ -990,89 +905,65 @@ class TransformerLayers00Step_2(RematStep):
 
     Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
     to_out_1_mask 260.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerLayers00Step_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_layers_0_0_forward(live["x", i], w)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
+        live["x", i + 1], ctx.kept = transformer_forward(live["x", i], w)
         return token.new_empty(0)
 
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerLayers00Step_2.resume(ctx)
+    @classmethod
+    def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        w, live, i = cls.resume(ctx)
         live["grad_x", i], grads = transformer_backward(
             ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
         )
-        return TransformerLayers00Step_2.hand(ctx, token, grads)
+        return cls.hand(ctx, token, grads)
 
 
-class TransformerNetStep_2(RematStep):
+class TransformerNetStep_2(TransformerNetStep):
     """transformer.layers.1.1.net.
 
     Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: layer_0, layer_2, layer_3.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerNetStep_2.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_net_forward_2(live["x", i], w)
-        return token.new_empty(0)
-
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerNetStep_2.resume(ctx)
-        live["grad_x", i], grads = transformer_net_backward_2(
-            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
-        )
-        return TransformerNetStep_2.hand(ctx, token, grads)
+    transformer_forward = staticmethod(transformer_net_forward_2)
+    transformer_backward = staticmethod(transformer_net_backward_2)
 
 
-class TransformerNetStep_3(RematStep):
+class TransformerNetStep_3(TransformerNetStep):
     """transformer.layers.2.1.net.
 
     Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: layer_0, layer_2, layer_3.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerNetStep_3.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = transformer_net_forward_3(live["x", i], w)
-        return token.new_empty(0)
-
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerNetStep_3.resume(ctx)
-        live["grad_x", i], grads = transformer_net_backward_3(
-            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
-        )
-        return TransformerNetStep_3.hand(ctx, token, grads)
+    transformer_forward = staticmethod(transformer_net_forward_3)
+    transformer_backward = staticmethod(transformer_net_backward_3)
 
 
-class TransformerNetStep_4(RematStep):
+class TransformerNetStep_4(TransformerNetStep):
     """transformer.layers.3.1.net.
 
     Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_3 4.1 MiB, layer_5_mask
     260.0 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: layer_0.
     """
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = TransformerNetStep_4.begin(ctx, token, live, i, *rest)
+    transformer_backward = staticmethod(transformer_net_backward_4)
+
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         live["x", i + 1], ctx.kept = transformer_net_forward_4(live["x", i], w)
         return token.new_empty(0)
-
-    @staticmethod
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        w, live, i = TransformerNetStep_4.resume(ctx)
-        live["grad_x", i], grads = transformer_net_backward_4(
-            ctx.kept, [live.take("grad_x", i + 1), live.take("x", i)], w
-        )
-        return TransformerNetStep_4.hand(ctx, token, grads)
 
 
 class NormMlpHeadStep(RematStep):
@@ -1080,6 +971,7 @@ class NormMlpHeadStep(RematStep):
 
     Keeps: transformer_norm 1.0 MiB, transformer_norm_mean 8.1 KiB,
     transformer_norm_rstd 8.1 KiB.
+    Its input, x 1.0 MiB, waits in `live`.
     Runs again: nothing.
     """
 
@@ -1090,21 +982,21 @@ class NormMlpHeadStep(RematStep):
         "mlp_head.bias",
     )
 
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
-        w, _ = NormMlpHeadStep.begin(ctx, token, live, i, *rest)
+    @classmethod
+    def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
+        w, _ = cls.begin(ctx, token, live, i, *rest)
         ctx.set_materialize_grads(False)
         mlp_head, ctx.kept = norm_mlp_head_forward(live["x", i], w)
         return mlp_head
 
-    @staticmethod
-    def backward(ctx: Any, grad_mlp_head: Tensor) -> tuple[Tensor | None, ...]:
+    @classmethod
+    def backward(cls, ctx: Any, grad_mlp_head: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "create_graph=True asks for gradients of gradients, which are not planned: "
                 "call eager_forward, the forward of model.py"
             )
-        w, live, i = NormMlpHeadStep.resume(ctx)
+        w, live, i = cls.resume(ctx)
         if grad_mlp_head is None:
             raise RuntimeError(
                 "no gradient arrived for the output "
@@ -1113,7 +1005,7 @@ class NormMlpHeadStep(RematStep):
         live["grad_x", i], grads = norm_mlp_head_backward(
             ctx.kept, [live.take("x", i)], grad_mlp_head, w
         )
-        return NormMlpHeadStep.hand(ctx, grad_mlp_head.new_empty(0), grads)
+        return cls.hand(ctx, grad_mlp_head.new_empty(0), grads)
 
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.

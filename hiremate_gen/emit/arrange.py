@@ -8,7 +8,7 @@ from hiremate_gen.emit.glue import Glue
 from hiremate_gen.emit.split import Part, finest, joined
 
 Parts = Mapping[int, tuple[Part, ...]]  # by twin
-Make = Callable[[Parts, Collection[int] | None, bool], Glue]  # parts, numbers of blocks, roughly
+Make = Callable[[Parts, Collection[int] | None], Glue]  # parts, numbers of blocks
 WORTH = 4  # lines that a cut has to spare: it is a function more to find one's way through
 
 

@@ -85,7 +85,7 @@ def _merged(graph: Graph, call: Call, groups: list[_Group]) -> tuple[list[_Group
 
 
 def _said(names: Names, op: Op) -> str:
-    """The statement after the module whose forward holds it, or the module that does the work where that is not named."""
+    """The statement after the module whose forward holds it, or the module at work where that is not named."""
     origin = op.origin
     where, module = names.relative(origin.owner), names.relative(origin.module)
     text = f"{where}: {origin.text}" if where and origin.text else origin.text
