@@ -81,7 +81,8 @@ class Steps:
             takes = {k: call.takes for k, call in backward.items() if call.block == number}
             for k in self.of(number, True):
                 roots = [r for r in self.runs[k].call.results if r != block.output and r not in self.graph.returned]
-                groups = left_to(roots, self.touched, takes)
+                stay = [r for r in roots if r not in self.runs[k].call.drops]  # a dropped one is made anew
+                groups = left_to(stay, self.touched, takes)
                 if groups:
                     to = max(groups, key=lambda c: len(groups[c]))
                     del takes[to]
