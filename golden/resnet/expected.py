@@ -22,7 +22,7 @@
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out))
 # overhead  +9.5 % of the step; no schedule within this budget is below +9.0 %
-# seal      v2-2bcf8f6a547f-d780f02c908c
+# seal      v2-2bcf8f6a547f-18f453b2dc9e
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -368,8 +368,8 @@ def basic_block_backward_2(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of BasicBlock: layer1.1."""
-    conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
-    grad_out, out, conv2 = drain(taken)
+    conv1 = kept.pop()
+    grad_out, out, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(taken)
     # grad of return self.relu(out)
     grad_layer_1 = aten.threshold_backward.grad_input(
         grad_out, out, 0, grad_input=grad_out
@@ -1529,7 +1529,13 @@ class BasicBlockStep_2(RematStep):
         w, live, i = cls.resume(ctx)
         live["grad_x", i], grads = basic_block_backward_2(
             ctx.kept,
-            [live.take("grad_x", i + 1), live.take("x", i + 1), live.take("conv2", i)],
+            [
+                live.take("grad_x", i + 1),
+                live.take("x", i + 1),
+                live.take("conv2", i),
+                live.take("bn2_batch_norm_mean", i),
+                live.take("bn2_batch_norm_rstd", i),
+            ],
             live["x", i],
             w,
         )
