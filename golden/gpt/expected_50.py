@@ -9,7 +9,7 @@
 # block                      count  forward keeps         peak there  backward runs again
 # transformer                1      257.0 KiB             10.0 MiB    -
 # transformer.h.0            1      6.5 MiB + x 1.0 MiB   28.8 MiB    ln_2, mlp_c_fc, mlp_gelu,
-#                                                                     att_bmm, att_mul,
+#                                                                     att_bmm, att_mul, att_eq,
 #                                                                     att_masked_fill, att_softmax,
 #                                                                     attn_attn_dropout, ln_1
 # transformer.h.1,3          2      6.5 MiB + x 1.0 MiB   48.1 MiB    mlp_gelu, ln_2, ln_1,
@@ -21,12 +21,12 @@
 # transformer.ln_f..lm_head  1      4.0 MiB + x 1.0 MiB   50.8 MiB    transformer_ln_f
 #
 # budget    51.0 MiB  (53467204 bytes)
-# peak      50.8 MiB  (53309576 bytes; model.py: 102.0 MiB), in backward of
+# peak      50.8 MiB  (53293192 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy(...))
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v2-884ef47aed58-a56619ddb0cc
+# seal      v2-37c4a32247b0-60d605c72d13
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -358,16 +358,10 @@ def block_mlp_backward(
 def block_attn_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of attn in Block: transformer.h.0,2."""
-    (
-        q_copy,
-        k_copy,
-        att_eq,
-        attn_attn_dropout_mask,
-        v_copy,
-        y_copy,
-        attn_resid_dropout_mask,
-    ) = drain(kept)
+    """Backward of attn in Block: transformer.h.0."""
+    q_copy, k_copy, attn_attn_dropout_mask, v_copy, y_copy, attn_resid_dropout_mask = (
+        drain(kept)
+    )
     x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
@@ -389,7 +383,8 @@ def block_attn_backward(
     att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
     att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
     del att_bmm
-    # recompute attn: att.masked_fill(...)
+    # recompute attn: att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    att_eq = w["attn.mask"] == 0  # bool[1, 1, 128, 128]
     att_masked_fill = att_mul.masked_fill_(
         att_eq, float("-inf")
     )  # f32[16, 4, 128, 128]
@@ -572,6 +567,121 @@ def block_h_1_attn_backward(
     )  # f32[16, 128, 384]
     del grad_q_transpose, grad_k_transpose, grad_v_transpose
     grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
+    grad_attn_c_attn_weight = torch.mm(
+        grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
+    )  # f32[384, 128]
+    del ln_1
+    grad_attn_c_attn_bias = grad_attn_c_attn.flatten(0, 1).sum(0)  # f32[384]
+    del grad_attn_c_attn
+    # grad of x = x + self.attn(self.ln_1(x))
+    grad_x_ln_1, grad_ln_1_weight, grad_ln_1_bias = layer_norm_backward(
+        grad_ln_1, x, ln_1_mean, ln_1_rstd, w["ln_1.weight"], w["ln_1.bias"]
+    )  # f32[16, 128, 128], f32[128], f32[128]
+    del grad_ln_1, x, ln_1_mean, ln_1_rstd
+    grad_x = grad_x_add.add_(grad_x_ln_1)  # f32[16, 128, 128]
+    return grad_x, {
+        "ln_1.weight": grad_ln_1_weight,
+        "ln_1.bias": grad_ln_1_bias,
+        "attn.c_attn.weight": grad_attn_c_attn_weight,
+        "attn.c_attn.bias": grad_attn_c_attn_bias,
+        "attn.c_proj.weight": grad_attn_c_proj_weight,
+        "attn.c_proj.bias": grad_attn_c_proj_bias,
+    }
+
+
+def block_h_0_attn_backward(
+    kept: list[Tensor], taken: list[Tensor], w: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Backward of attn in Block: transformer.h.2."""
+    (
+        q_copy,
+        k_copy,
+        att_eq,
+        attn_attn_dropout_mask,
+        v_copy,
+        y_copy,
+        attn_resid_dropout_mask,
+    ) = drain(kept)
+    x, grad_x_add = drain(taken)
+    # grad of attn: return self.resid_dropout(self.c_proj(y))
+    grad_attn_c_proj = aten.native_dropout_backward(
+        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+    )  # f32[16, 128, 128]
+    del attn_resid_dropout_mask
+    grad_y_copy = grad_attn_c_proj @ w["attn.c_proj.weight"]
+    grad_y_copy = grad_y_copy.view(16, 128, 4, 32)  # f32[16, 128, 4, 32]
+    grad_attn_c_proj_weight = torch.mm(
+        grad_attn_c_proj.flatten(0, 1).t(), y_copy
+    )  # f32[128, 128]
+    del y_copy
+    grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
+    del grad_attn_c_proj
+    # grad of attn: y = att @ v
+    grad_y = grad_y_copy.transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
+    del grad_y_copy
+    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.s ...
+    att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
+    att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
+    del att_bmm
+    # recompute attn: att.masked_fill(...)
+    att_masked_fill = att_mul.masked_fill_(
+        att_eq, float("-inf")
+    )  # f32[16, 4, 128, 128]
+    del att_mul
+    # recompute attn: att = F.softmax(att, dim=-1)
+    att_softmax = torch.softmax(att_masked_fill, -1)  # f32[16, 4, 128, 128]
+    del att_masked_fill
+    # recompute with the mask of forward: attn: att = self.attn_dropout(att)
+    attn_attn_dropout = aten.native_dropout_backward(
+        att_softmax, attn_attn_dropout_mask, 1.1111111111111112
+    )  # f32[16, 4, 128, 128]
+    # grad of attn: y = att @ v
+    grad_v_copy = attn_attn_dropout.transpose(-2, -1) @ grad_y  # f32[16, 4, 128, 32]
+    del attn_attn_dropout
+    grad_attn_attn_dropout = grad_y @ v_copy.transpose(-2, -1)  # f32[16, 4, 128, 128]
+    del grad_y, v_copy
+    # grad of attn: att = self.attn_dropout(att)
+    grad_att_softmax = aten.native_dropout_backward(
+        grad_attn_attn_dropout, attn_attn_dropout_mask, 1.1111111111111112
+    )  # f32[16, 4, 128, 128]
+    del grad_attn_attn_dropout, attn_attn_dropout_mask
+    # grad of attn: att = F.softmax(att, dim=-1)
+    grad_att_masked_fill = aten._softmax_backward_data(
+        grad_att_softmax, att_softmax, -1, torch.float32
+    )  # f32[16, 4, 128, 128]
+    del grad_att_softmax, att_softmax
+    # grad of attn: att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
+    grad_att_mul = grad_att_masked_fill.masked_fill_(att_eq, 0)  # f32[16, 4, 128, 128]
+    del grad_att_masked_fill, att_eq
+    # grad of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+    grad_att_bmm = grad_att_mul.mul_(0.17677669529663687)  # f32[16, 4, 128, 128]
+    del grad_att_mul
+    grad_k_copy = q_copy.transpose(-2, -1) @ grad_att_bmm  # f32[16, 4, 32, 128]
+    del q_copy
+    grad_q_copy = grad_att_bmm @ k_copy.transpose(-2, -1)  # f32[16, 4, 128, 32]
+    del grad_att_bmm, k_copy
+    # grad of attn: v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+    grad_v = grad_v_copy.transpose(1, 2).contiguous()
+    grad_v = grad_v.view(16, 128, 128)  # f32[16, 128, 128]
+    del grad_v_copy
+    # grad of attn: q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+    grad_q = grad_q_copy.transpose(1, 2).contiguous()
+    grad_q = grad_q.view(16, 128, 128)  # f32[16, 128, 128]
+    del grad_q_copy
+    # grad of attn: q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+    grad_attn_c_attn = torch.cat(
+        [
+            grad_q,
+            grad_k_copy.transpose(-2, -1).transpose(1, 2).view(16, 128, 128),
+            grad_v,
+        ],
+        2,
+    )  # f32[16, 128, 384]
+    del grad_q, grad_k_copy, grad_v
+    grad_ln_1 = grad_attn_c_attn @ w["attn.c_attn.weight"]  # f32[16, 128, 128]
+    ln_1, ln_1_mean, ln_1_rstd = torch.native_layer_norm(
+        x, [128], w["ln_1.weight"], w["ln_1.bias"], 1e-05
+    )  # recompute: f32[16, 128, 128], f32[16, 128, 1], f32[16, 128, 1]
     grad_attn_c_attn_weight = torch.mm(
         grad_attn_c_attn.flatten(0, 1).t(), ln_1.flatten(0, 1)
     )  # f32[384, 128]
@@ -795,16 +905,17 @@ class TransformerStep(RematStep):
 class BlockH0Step(RematStep):
     """transformer.h.0.
 
-    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
-    1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
-    x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
+    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, attn_attn_dropout_mask 1.0 MiB, v_copy
+    1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB,
+    mlp_dropout_mask 256.0 KiB.
     Its input, x 1.0 MiB, waits in `live`.
-    Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_masked_fill,
+    Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_eq, att_masked_fill,
     att_softmax, attn_attn_dropout, ln_1.
     """
 
     weights = ("*", "attn.mask")
     mlp_backward = staticmethod(block_mlp_backward)
+    attn_backward = staticmethod(block_attn_backward)
 
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
@@ -812,6 +923,7 @@ class BlockH0Step(RematStep):
         live["attn_resid_dropout", i], ctx.kept_attn = block_attn_forward(
             live["x", i], w
         )
+        del ctx.kept_attn[2]  # att_eq
         live["x", i + 1], ctx.kept_mlp = block_mlp_forward(
             [live.take("attn_resid_dropout", i)], live["x", i], w
         )
@@ -824,7 +936,7 @@ class BlockH0Step(RematStep):
         live["grad_x_add", i], mlp_grads = cls.mlp_backward(
             ctx.kept_mlp, [live.take("grad_x", i + 1)], w
         )
-        live["grad_x", i], attn_grads = block_attn_backward(
+        live["grad_x", i], attn_grads = cls.attn_backward(
             ctx.kept_attn, [live.take("x", i), live.take("grad_x_add", i)], w
         )
         return cls.hand(ctx, token, {**mlp_grads, **attn_grads})
@@ -874,6 +986,7 @@ class BlockH0Step_2(BlockH0Step):
     """
 
     mlp_backward = staticmethod(block_h_1_mlp_backward)
+    attn_backward = staticmethod(block_h_0_attn_backward)
 
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:

@@ -8,19 +8,18 @@
 #
 # block                 count  forward keeps         peak there  backward runs again
 # inc.double_conv       1      8.0 MiB               46.3 MiB    layer_3, layer_0
-# down1.pool..up3       1      75.5 MiB + x 8.0 MiB  159.9 MiB   up2_up, up2, up1_up, up1, down3_con
+# down1.pool..up3       1      81.5 MiB + x 8.0 MiB  157.9 MiB   up2_up, up2, up1_up, up1, down3_con
 #                                                                v_double_conv_1_batch_norm,
-#                                                                down3_conv_double_conv_2, down2_con
-#                                                                v_double_conv_1_batch_norm,
-#                                                                down2_conv_double_conv_2
-# up3.conv.double_conv  1      24.0 MiB              160.0 MiB   up3_up_1 and out of down1.pool..up3
-# outc                  1      2.0 MiB + x 8.0 MiB   153.9 MiB   -
+#                                                                down3_conv_double_conv_2,
+#                                                                down1_conv_double_conv_0
+# up3.conv.double_conv  1      24.0 MiB              158.0 MiB   out of down1.pool..up3
+# outc                  1      2.0 MiB + x 8.0 MiB   159.9 MiB   -
 #
 # budget    160.7 MiB  (168532273 bytes)
-# peak      160.0 MiB  (167810196 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
-#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
+# peak      159.9 MiB  (167672702 bytes; model.py: 200.9 MiB), in backward of outc
+#           there it makes grad_x, grad_weight, grad_bias (grad of logits = self.outc(x))
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v2-0f7aacc1189b-abc8977229ca
+# seal      v2-2888b3593f7f-84c29dc21de9
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -374,7 +373,6 @@ def double_conv_backward_2(
         layer_1_batch_norm_mean,
         layer_1_batch_norm_rstd,
     )
-    # --- peak of the step, in up3.conv.double_conv ---
     grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
         grad_layer_0,
         x,
@@ -429,6 +427,7 @@ def pool_up3_down1_forward(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    del down1_conv_double_conv_0
     # double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
     down1_conv_double_conv_2 = (
         down1_conv_double_conv_1_batch_norm.relu_()
@@ -467,7 +466,6 @@ def pool_up3_down1_forward(
         [
             down1_pool,
             down1_pool_indices,
-            down1_conv_double_conv_0,
             down1_conv_double_conv_1_batch_norm_mean,
             down1_conv_double_conv_1_batch_norm_rstd,
         ],
@@ -476,7 +474,7 @@ def pool_up3_down1_forward(
 
 def pool_up3_down2_forward(
     down1_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, list[Tensor]]:
     """Forward of down2 in pool_up3."""
     # down2: return self.conv(self.pool(x))
     down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
@@ -488,14 +486,20 @@ def pool_up3_down2_forward(
     )  # f32[8, 64, 32, 32]
     # double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.1.num_batches_tracked"].add_(1)
-    down2_conv_double_conv_1_batch_norm = F.batch_norm(
+    (
+        down2_conv_double_conv_1_batch_norm,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+    ) = torch.native_batch_norm(
         down2_conv_double_conv_0,
-        buffers["down2.conv.double_conv.1.running_mean"],
-        buffers["down2.conv.double_conv.1.running_var"],
         w["down2.conv.double_conv.1.weight"],
         w["down2.conv.double_conv.1.bias"],
+        buffers["down2.conv.double_conv.1.running_mean"],
+        buffers["down2.conv.double_conv.1.running_var"],
         True,
-    )  # f32[8, 64, 32, 32]
+        0.1,
+        1e-05,
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
     # double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     down2_conv_double_conv_2 = (
         down2_conv_double_conv_1_batch_norm.relu_()
@@ -505,7 +509,6 @@ def pool_up3_down2_forward(
     down2_conv_double_conv_3 = F.conv2d(
         down2_conv_double_conv_2, w["down2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_2
     # double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.4.num_batches_tracked"].add_(1)
     (
@@ -527,14 +530,17 @@ def pool_up3_down2_forward(
         down2_conv_double_conv_4_batch_norm.relu_()
     )  # f32[8, 64, 32, 32]
     return (
-        down2_pool,
-        down2_pool_indices,
-        down2_conv_double_conv_0,
+        down2_conv_double_conv_2,
+        down2_conv_double_conv_3,
+        down2_conv_double_conv_4_batch_norm_mean,
+        down2_conv_double_conv_4_batch_norm_rstd,
         down2_conv_double_conv_5,
         [
-            down2_conv_double_conv_3,
-            down2_conv_double_conv_4_batch_norm_mean,
-            down2_conv_double_conv_4_batch_norm_rstd,
+            down2_pool,
+            down2_pool_indices,
+            down2_conv_double_conv_0,
+            down2_conv_double_conv_1_batch_norm_mean,
+            down2_conv_double_conv_1_batch_norm_rstd,
         ],
     )
 
@@ -774,34 +780,28 @@ def pool_up3_up2_part2_forward(
     # up3: return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, up3_up_1], 1)  # f32[8, 32, 128, 128]
     return (
-        up3_up_0,
+        up3_up_1,
         out,
         [
             up2_conv_double_conv_3,
             up2_conv_double_conv_4_batch_norm_mean,
             up2_conv_double_conv_4_batch_norm_rstd,
             up2_conv_double_conv_5,
+            up3_up_0,
         ],
     )
 
 
-def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Tensor:
+def pool_up3_up2_part2_recompute(taken: list[Tensor], x: Tensor) -> Tensor:
     """Forward again of up2_part2 in pool_up3."""
-    # recompute part of up.1 (Conv2d) in up3: x = self.up(x)
-    up3_up_1 = F.conv2d(
-        up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
-    )  # f32[8, 16, 128, 128]
+    up3_up_1 = taken.pop()
     # recompute up3: return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, up3_up_1], 1)  # f32[8, 32, 128, 128]
     return out
 
 
 def pool_up3_up2_part2_backward(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    grad_out: Tensor,
-    up2_conv_double_conv_2: Tensor,
-    w: Tensors,
+    kept: list[Tensor], grad_out: Tensor, up2_conv_double_conv_2: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of up2_part2 in pool_up3."""
     (
@@ -809,8 +809,8 @@ def pool_up3_up2_part2_backward(
         up2_conv_double_conv_4_batch_norm_mean,
         up2_conv_double_conv_4_batch_norm_rstd,
         up2_conv_double_conv_5,
+        up3_up_0,
     ) = drain(kept)
-    up3_up_0 = taken.pop()
     # grad of up.1 (Conv2d) in up3: x = self.up(x)
     grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
@@ -1323,18 +1323,16 @@ def pool_up3_down3_backward_2(
 
 
 def pool_up3_down2_backward_1(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    down2_conv_double_conv_0: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
+    taken: list[Tensor], down2_conv_double_conv_2: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
     """Backward of down2 in pool_up3."""
     (
+        grad_down2_conv_double_conv_5,
+        down2_conv_double_conv_5,
         down2_conv_double_conv_3,
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
-    ) = drain(kept)
-    grad_down2_conv_double_conv_5, down2_conv_double_conv_5 = drain(taken)
+    ) = drain(taken)
     # grad of double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_5,
@@ -1366,51 +1364,6 @@ def pool_up3_down2_backward_1(
         down2_conv_double_conv_4_batch_norm_mean,
         down2_conv_double_conv_4_batch_norm_rstd,
     )
-    # recompute part of double_conv.1 (BatchNorm2d) in down2.conv: return self.doubl ...
-    (
-        down2_conv_double_conv_1_batch_norm,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down2_conv_double_conv_0,
-        w["down2.conv.double_conv.1.weight"],
-        w["down2.conv.double_conv.1.bias"],
-        None,
-        None,
-        True,
-        0.1,
-        1e-05,
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    # recompute part of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_2 = (
-        down2_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    return (
-        grad_down2_conv_double_conv_3,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-        down2_conv_double_conv_2,
-        {
-            "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
-            "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
-        },
-    )
-
-
-def pool_up3_down2_backward_2(
-    taken: list[Tensor], down1_conv_double_conv_5: Tensor, w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of down2 in pool_up3."""
-    (
-        grad_down2_conv_double_conv_3,
-        down2_conv_double_conv_2,
-        down2_conv_double_conv_0,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-        down2_pool,
-        down2_pool_indices,
-        grad_up2,
-    ) = drain(taken)
     # grad of double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
         aten.convolution_backward(
@@ -1427,7 +1380,28 @@ def pool_up3_down2_backward_2(
             [True, True, False],
         )
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
-    del grad_down2_conv_double_conv_3, _
+    return grad_down2_conv_double_conv_2, {
+        "down2.conv.double_conv.3.weight": grad_down2_conv_double_conv_3_weight,
+        "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
+        "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
+    }
+
+
+def pool_up3_down2_backward_2(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    down1_conv_double_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensors]:
+    """Backward of down2 in pool_up3."""
+    (
+        down2_pool,
+        down2_pool_indices,
+        down2_conv_double_conv_0,
+        down2_conv_double_conv_1_batch_norm_mean,
+        down2_conv_double_conv_1_batch_norm_rstd,
+    ) = drain(kept)
+    grad_down2_conv_double_conv_2, down2_conv_double_conv_2, grad_up2 = drain(taken)
     # grad of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
     grad_down2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
         grad_down2_conv_double_conv_2,
@@ -1496,7 +1470,6 @@ def pool_up3_down2_backward_2(
         "down2.conv.double_conv.0.weight": grad_down2_conv_double_conv_0_weight,
         "down2.conv.double_conv.1.weight": grad_down2_conv_double_conv_1_weight,
         "down2.conv.double_conv.1.bias": grad_down2_conv_double_conv_1_bias,
-        "down2.conv.double_conv.3.weight": grad_down2_conv_double_conv_3_weight,
     }
 
 
@@ -1572,7 +1545,6 @@ def pool_up3_down1_backward_2(
     (
         down1_pool,
         down1_pool_indices,
-        down1_conv_double_conv_0,
         down1_conv_double_conv_1_batch_norm_mean,
         down1_conv_double_conv_1_batch_norm_rstd,
     ) = drain(kept)
@@ -1585,6 +1557,10 @@ def pool_up3_down1_backward_2(
         grad_input=grad_down1_conv_double_conv_2,
     )  # f32[8, 32, 64, 64]
     del grad_down1_conv_double_conv_2, down1_conv_double_conv_2
+    # recompute part of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
+    down1_conv_double_conv_0 = F.conv2d(
+        down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
+    )  # f32[8, 32, 64, 64]
     # grad of double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     (
         grad_down1_conv_double_conv_0,
@@ -1672,6 +1648,7 @@ def outc_backward(
     )  # f32[8, 4, 128, 128]
     del grad_log_softmax, log_softmax
     # grad of logits = self.outc(x)
+    # --- peak of the step, in outc ---
     grad_x, grad_weight, grad_bias = aten.convolution_backward(
         grad_logits,
         x,
@@ -1814,17 +1791,18 @@ class DoubleConvStep(RematStep):
 class PoolUp3Step(RematStep):
     """down1.pool..up3.
 
-    Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB, down1_conv_double_conv_0
-    4.0 MiB, down1_conv_double_conv_1_batch_norm_mean 128 B,
+    Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB,
+    down1_conv_double_conv_1_batch_norm_mean 128 B,
     down1_conv_double_conv_1_batch_norm_rstd 128 B, down1_conv_double_conv_2 4.0
     MiB, down1_conv_double_conv_3 4.0 MiB, down1_conv_double_conv_4_batch_norm_mean
     128 B, down1_conv_double_conv_4_batch_norm_rstd 128 B, down1_conv_double_conv_5
     4.0 MiB, down2_pool 1.0 MiB, down2_pool_indices 2.0 MiB,
-    down2_conv_double_conv_0 2.0 MiB, down2_conv_double_conv_3 2.0 MiB,
-    down2_conv_double_conv_4_batch_norm_mean 256 B,
-    down2_conv_double_conv_4_batch_norm_rstd 256 B, down2_conv_double_conv_5 2.0
-    MiB, down3_pool 512.0 KiB, down3_pool_indices 1.0 MiB, down3_conv_double_conv_0
-    1.0 MiB, down3_conv_double_conv_3 1.0 MiB,
+    down2_conv_double_conv_0 2.0 MiB, down2_conv_double_conv_1_batch_norm_mean 256
+    B, down2_conv_double_conv_1_batch_norm_rstd 256 B, down2_conv_double_conv_2 2.0
+    MiB, down2_conv_double_conv_3 2.0 MiB, down2_conv_double_conv_4_batch_norm_mean
+    256 B, down2_conv_double_conv_4_batch_norm_rstd 256 B, down2_conv_double_conv_5
+    2.0 MiB, down3_pool 512.0 KiB, down3_pool_indices 1.0 MiB,
+    down3_conv_double_conv_0 1.0 MiB, down3_conv_double_conv_3 1.0 MiB,
     down3_conv_double_conv_4_batch_norm_mean 512 B,
     down3_conv_double_conv_4_batch_norm_rstd 512 B, down3_conv_double_conv_5 1.0
     MiB, up1_conv_double_conv_0 2.0 MiB, up1_conv_double_conv_1_batch_norm_mean 256
@@ -1835,11 +1813,10 @@ class PoolUp3Step(RematStep):
     up2_conv_double_conv_1_batch_norm_rstd 128 B, up2_conv_double_conv_2 4.0 MiB,
     up2_conv_double_conv_3 4.0 MiB, up2_conv_double_conv_4_batch_norm_mean 128 B,
     up2_conv_double_conv_4_batch_norm_rstd 128 B, up2_conv_double_conv_5 4.0 MiB,
-    up3_up_0 16.0 MiB.
+    up3_up_0 16.0 MiB, up3_up_1 8.0 MiB.
     Its input, x 8.0 MiB, waits in `live`.
     Runs again: up2_up, up2, up1_up, up1, down3_conv_double_conv_1_batch_norm,
-    down3_conv_double_conv_2, down2_conv_double_conv_1_batch_norm,
-    down2_conv_double_conv_2.
+    down3_conv_double_conv_2, down1_conv_double_conv_0.
     """
 
     weights = (
@@ -1926,9 +1903,10 @@ class PoolUp3Step(RematStep):
             ctx.kept_down1,
         ) = pool_up3_down1_forward(live["x", i], w, buffers)
         (
-            live["down2_pool", i],
-            live["down2_pool_indices", i],
-            live["down2_conv_double_conv_0", i],
+            live["down2_conv_double_conv_2", i],
+            live["down2_conv_double_conv_3", i],
+            live["down2_conv_double_conv_4_batch_norm_mean", i],
+            live["down2_conv_double_conv_4_batch_norm_rstd", i],
             live["down2_conv_double_conv_5", i],
             ctx.kept_down2,
         ) = pool_up3_down2_forward(live["down1_conv_double_conv_5", i], w, buffers)
@@ -1960,7 +1938,7 @@ class PoolUp3Step(RematStep):
                 buffers,
             )
         )
-        live["up3_up_0", i], live["x", i + 1], ctx.kept_up2_part2 = (
+        live["up3_up_1", i], live["x", i + 1], ctx.kept_up2_part2 = (
             pool_up3_up2_part2_forward(
                 live["up2_conv_double_conv_2", i], live["x", i], w, buffers
             )
@@ -1980,7 +1958,6 @@ class PoolUp3Step(RematStep):
         live["grad_up2_conv_double_conv_2", i], up2_part2_grads = (
             pool_up3_up2_part2_backward(
                 ctx.kept_up2_part2,
-                [live.take("up3_up_0", i)],
                 live["grad_x", i + 1],
                 live["up2_conv_double_conv_2", i],
                 w,
@@ -2061,31 +2038,25 @@ class PoolUp3Step(RematStep):
 
     @classmethod
     def backward_part2(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
-        (
-            live["grad_down2_conv_double_conv_3", i],
-            live["down2_conv_double_conv_1_batch_norm_mean", i],
-            live["down2_conv_double_conv_1_batch_norm_rstd", i],
-            live["down2_conv_double_conv_2", i],
-            down2_piece1_grads,
-        ) = pool_up3_down2_backward_1(
-            ctx.kept_down2,
-            [
-                live.take("grad_down2_conv_double_conv_5", i),
-                live.take("down2_conv_double_conv_5", i),
-            ],
-            live["down2_conv_double_conv_0", i],
-            w,
+        live["grad_down2_conv_double_conv_2", i], down2_piece1_grads = (
+            pool_up3_down2_backward_1(
+                [
+                    live.take("grad_down2_conv_double_conv_5", i),
+                    live.take("down2_conv_double_conv_5", i),
+                    live.take("down2_conv_double_conv_3", i),
+                    live.take("down2_conv_double_conv_4_batch_norm_mean", i),
+                    live.take("down2_conv_double_conv_4_batch_norm_rstd", i),
+                ],
+                live["down2_conv_double_conv_2", i],
+                w,
+            )
         )
         live["grad_down1_conv_double_conv_5", i], down2_piece2_grads = (
             pool_up3_down2_backward_2(
+                ctx.kept_down2,
                 [
-                    live.take("grad_down2_conv_double_conv_3", i),
+                    live.take("grad_down2_conv_double_conv_2", i),
                     live.take("down2_conv_double_conv_2", i),
-                    live.take("down2_conv_double_conv_0", i),
-                    live.take("down2_conv_double_conv_1_batch_norm_mean", i),
-                    live.take("down2_conv_double_conv_1_batch_norm_rstd", i),
-                    live.take("down2_pool", i),
-                    live.take("down2_pool_indices", i),
                     live.take("grad_up2", i),
                 ],
                 live["down1_conv_double_conv_5", i],
@@ -2129,7 +2100,7 @@ class DoubleConvStep_2(RematStep):
     Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
     B, layer_2 8.0 MiB, layer_3 8.0 MiB, layer_4_batch_norm_mean 64 B,
     layer_4_batch_norm_rstd 64 B.
-    Runs again: up3_up_1 and out of down1.pool..up3.
+    Runs again: out of down1.pool..up3.
     """
 
     buffers = (
@@ -2152,9 +2123,8 @@ class DoubleConvStep_2(RematStep):
     @classmethod
     def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = cls.resume(ctx)
-        w_1_before = live["w", i - 1]
         live["x", i] = pool_up3_up2_part2_recompute(
-            live["up3_up_0", i - 1], live["x", i - 1], w_1_before
+            [live.take("up3_up_1", i - 1)], live["x", i - 1]
         )
         live["grad_x", i], grads = double_conv_backward_2(
             ctx.kept,
