@@ -246,7 +246,7 @@ def autocast(m: Any, x: Tensor, y: Tensor) -> None:
 
 RAISES: tuple[tuple[Callable[[Any, Tensor, Tensor], None], str], ...] = (
     (twice, "second time"),
-    (retained, "retain_graph=True needs the forward of model.py"),
+    (retained, "retain_graph=True needs eager_forward, the forward of model.py"),
     (from_logits, "return the sum of several losses as one"),
     (changed_input, "x was changed in place between forward and backward"),
     (changed_weight, "modified by an inplace operation"),

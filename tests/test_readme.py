@@ -58,10 +58,10 @@ def test_explanation() -> None:
     ]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    (shown,) = re.findall(r"^```\n(blocks\.1, .*?)\n```$", README.read_text("utf-8"), re.M | re.S)
+    (shown,) = re.findall(r"^```\n(blocks\.0, .*?)\n```$", README.read_text("utf-8"), re.M | re.S)
     places = result.stdout.replace(str(case) + os.sep, "")
     assert shown.count("\n") > 3 and [" ".join(line.split()) for line in shown.split("\n")] == [
-        " ".join(line.split()) for line in places[places.index("blocks.1, ") :].split("\n")[: shown.count("\n") + 1]
+        " ".join(line.split()) for line in places[places.index("blocks.0, ") :].split("\n")[: shown.count("\n") + 1]
     ]
 
 

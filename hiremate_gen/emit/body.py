@@ -48,8 +48,9 @@ class Body:
 
     @property
     def device(self) -> str:
-        """Source of the device that the function works on."""
-        return f"{next(iter(self.live))}.device"
+        """Source of the device that the function works on; one that is given nothing has only its kind."""
+        kind = self.graph.device.partition(":")[0]
+        return next((f"{name}.device" for name in self.live), f"torch.device({quoted(kind)})")
 
     def show(self, value: str) -> str:
         """The expression for a value: a name, or its view written out."""
