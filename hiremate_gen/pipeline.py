@@ -308,6 +308,7 @@ def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:
         origins=origins,
         costs=costs,
         leaf_constants=traced.leaf_constants,
+        detached=traced.detached,
         constants=traced.constants,
         input_paths=traced.input_paths,
         shared=traced.shared,

@@ -124,9 +124,10 @@ class Glue:
         outputs = self._outputs(forward[-1])
         arrivals = self.arrivals() if last else {}
         names = self.blocks.names[number]
-        output_names = self.output_names()
+        output_names = self.output_names().values()
         planned = {o.value for o in self.graph.outputs if o.grad is not None}
-        pairs = [(f"grad_{n}", n, o in planned) for n, o in zip(output_names, outputs, strict=False)] if last else []
+        pairs = [(f"grad_{n}", n, o) for n, o in zip(output_names, outputs, strict=False)] if last else []
+        taken = {o.value for o in self.graph.outputs if not o.detached}
         gradients = self.blocks.gradients[number]
         return ClassPart(
             name="",
@@ -144,8 +145,8 @@ class Glue:
             forward=tuple(self._step(k, {}) for k in forward),
             outputs=tuple(names[o] + (".detach()" if self._waits(forward[-1], o) else "") for o in outputs),
             grad_outputs=tuple(f"grad_{n}" for n in output_names) if last else ("token",),
-            unplanned=tuple((grad, n) for grad, n, expected in pairs if not expected),
-            expected=tuple((grad, n) for grad, n, expected in pairs if expected),
+            unplanned=tuple((grad, n) for grad, n, o in pairs if o not in planned and o in taken),
+            expected=tuple((grad, n) for grad, n, o in pairs if o in planned),
             stores=tuple((f'"{t}"', a) for t, a in arrivals.items() if self._leaves_last(t)),
             backward=self._chunks([(k, self._step(k, arrivals)) for k in backward]),
             token=f"{next(iter(arrivals.values()))}.new_empty(0)" if last else "token",
@@ -186,16 +187,17 @@ class Glue:
         call = self.steps.runs[k].call
         return self.graph.index[output].root not in call.results or self.steps.read_later(call, output)
 
-    def output_names(self) -> list[str]:
-        """Names of the tensors that the model returns, for its last Function."""
+    def output_names(self) -> dict[str, str]:
+        """Names of the tensors that the model returns, each once, for its last Function."""
         names = self.blocks.names[-1]
-        return [names[o.value] for o in self.graph.outputs if o.value is not None]
+        return {o.value: names[o.value] for o in self.graph.outputs if o.value is not None}
 
     def arrivals(self) -> dict[str, str]:
         """Tangent -> the argument of the last backward that brings it."""
-        outputs = [o for o in self.graph.outputs if o.value is not None]
-        named = zip(outputs, self.output_names(), strict=True)
-        return {o.grad: f"grad_{name}" for o, name in named if o.grad is not None}
+        names = self.output_names()
+        return {
+            o.grad: f"grad_{names[o.value]}" for o in self.graph.outputs if o.value is not None and o.grad is not None
+        }
 
     def _leaves_last(self, tangent: str) -> bool:
         """Whether an earlier block's backward reads a gradient that arrives at the last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -112,9 +112,10 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
     assert source.planned is not None
     signature = source.planned.forward
     classes = glue.named_classes()
-    outputs = glue.output_names()
-    own = iter(outputs)
-    result = contract.result([next(own) if o.value is not None else o.constant for o in graph.outputs])
+    named = glue.output_names()
+    outputs = tuple(named.values())
+    leaves = [o.constant if o.value is None else named[o.value] + ".detach()" * o.detached for o in graph.outputs]
+    result = contract.result(leaves)
     last = next(part for part, numbers in classes if len(glue.chain.blocks) - 1 in numbers)
     constants = [v for v in graph.values if v.kind == "constant"]
     inputs = _inputs(graph)
@@ -138,8 +139,8 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         repeated=any(row.startswith("*") for row in rows),
         last=last.name,
         last_path=glue.blocks.prefixes[-1],
-        outputs=tuple(outputs),
-        called=_called(graph, outputs, contract),
+        outputs=outputs,
+        called=_called(graph, named, contract),
         result=result,
         direct=result in (f"({', '.join(outputs)})", ", ".join(outputs)),
         signature=signature.text,
@@ -150,14 +151,17 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
     )
 
 
-def _called(graph: Graph, names: Sequence[str], contract: Contract) -> dict[str, str]:
+def _called(graph: Graph, names: Mapping[str, str], contract: Contract) -> dict[str, str]:
     """Name of an output in the last block -> what its user knows it by, as it can stand in a string."""
-    tensors = [(o.value, path) for o, path in zip(graph.outputs, contract.leaves, strict=True) if o.value is not None]
+    paths: dict[str, str] = {}
+    for output, path in zip(graph.outputs, contract.leaves, strict=True):
+        if output.value is not None and (output.grad is not None or output.value not in paths):
+            paths[output.value] = path
     called = {}
-    for name, (value, path) in zip(names, tensors, strict=True):
+    for value, path in paths.items():
         module = graph.maker[value].origin.module if value in graph.maker else ""
         text = f"output{path}{f', which {module} makes,' * bool(module)}" if path else "the output"
-        called[name] = quoted(text)[1:-1]
+        called[names[value]] = quoted(text)[1:-1]
     return called
 
 

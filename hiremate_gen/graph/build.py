@@ -51,6 +51,7 @@ def build(
     origins: Origins,
     costs: Costs,
     leaf_constants: tuple[str | None, ...],
+    detached: frozenset[int],
     constants: dict[str, str],
     input_paths: tuple[str, ...],
     shared: frozenset[str],
@@ -60,7 +61,8 @@ def build(
 
     `input_paths` is the source text of each flat example input; `shared` are the paths of parameters and buffers
     that have no memory of their own.
-    `leaf_constants` has, for each leaf that the model returns, None for a tensor and else its source text;
+    `leaf_constants` has, for each leaf that the model returns, None for a tensor and else its source text; `detached`
+    are the numbers of those that take no gradient;
     `constants` the source text of tensors that forward makes from Python values.
     Raises UnsupportedError for ops that cannot be planned.
     """
@@ -72,7 +74,7 @@ def build(
             raise UnsupportedError(f"the trace holds a tensor of its own ({node.target})")
         elif node.op == "call_function":
             _call(reading, node)
-    return _finish(reading, graph_module, leaf_constants, device)
+    return _finish(reading, graph_module, leaf_constants, detached, device)
 
 
 def _placeholder(reading: Reading, node: fx.Node, input_paths: tuple[str, ...], shared: frozenset[str]) -> None:
@@ -238,7 +240,13 @@ def _in_first(reading: Reading, op: Op, node: fx.Node) -> tuple[Op, ...]:
     return (replace(op, inplace=in_first(reading.values, op)),)
 
 
-def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str | None, ...], device: str) -> Graph:
+def _finish(
+    reading: Reading,
+    graph_module: fx.GraphModule,
+    constants: tuple[str | None, ...],
+    detached: frozenset[int],
+    device: str,
+) -> Graph:
     output = next(n for n in graph_module.graph.nodes if n.op == "output")
     outputs: list[Output] = []
     gradients: list[tuple[str, str]] = []
@@ -262,7 +270,8 @@ def _finish(reading: Reading, graph_module: fx.GraphModule, constants: tuple[str
             writes.append((name, primals[desc.mutated_input]))
         elif isinstance(desc, d.PlainAOTOutput):
             constant = constants[desc.idx]
-            outputs.append(Output(name, tangents.get(desc.idx)) if constant is None else Output(None, None, constant))
+            tensor = Output(name, tangents.get(desc.idx), detached=desc.idx in detached)
+            outputs.append(tensor if constant is None else Output(None, None, constant))
         elif isinstance(desc, d.GradAOTOutput):
             if name is not None:
                 gradients.append((primals[desc.grad_of], name))

@@ -118,11 +118,16 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One leaf of what the model returns. `grad` is the tangent that arrives for it, if the plan expects one."""
+    """One leaf of what the model returns.
+
+    `grad` is the tangent that arrives for it, if the plan expects one; `detached` says that it is a floating-point
+    tensor that takes none.
+    """
 
     value: str | None  # None: the leaf is not a tensor, `constant` holds its source text
     grad: str | None = None
     constant: str = ""
+    detached: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ STEPS = 1_200_000  # steps replayed while polishing on the way to one budget: so
 DROPPED = 60_000  # steps replayed to shrink a schedule into a rung
 POLISHED, FINE = 8, 5  # halvings with much polish, and with little after that
 LAID = ((100, 3, 1), (300, 3, 1))  # forward ops up to which so many moments propose schedules, with so many nodes
-FAR = 1.25  # of the budget: a layout that needs so much tells nothing, nor does one that needs more than that of fewer moments
+FAR = 1.25  # of the budget: a layout that needs so much tells nothing, nor does one that needs more than the one before
 CLOSE = 2e-4  # of the step's time: a gap that is not worth more effort
-WIDE, SMALL, PATIENCE = 0.02, 300, 4  # a gap of that much of the step in nets of so many forward ops is worth so many times the repairs
+WIDE = 0.02  # of the step's time: a gap that is worth PATIENCE times the repairs, in nets of up to SMALL forward ops
+PATIENCE, SMALL = 4, 300
 BOUNDED = 800  # forward ops up to which each rung gets a lower bound
 ROOM = 0.002  # of the step's time: a gap that is not worth a MILP
 SAME = 1e-5  # of the step's time: a range of times that is not worth another halving
@@ -101,7 +102,7 @@ class Ladder:
         return min(p.time_s for p in found) > least_s + close_s and not self.effort.over
 
     def _relaxed(self, budget: int, found: list[Point], least_s: float, level: int) -> float:
-        """Adds what the relaxations over moments propose, shrunk until it fits, to `found`; the seconds that they prove."""
+        """The seconds that relaxations over moments prove; what they propose, shrunk until it fits, goes to `found`."""
         net = self.frontier.net
         most, nodes = next((rest for size, *rest in LAID if net.n_forward <= size), (2, 0))
         near = FAR * budget

@@ -1,4 +1,4 @@
-"""Several moments of backward at once, with whole decisions: a sharper lower bound, and schedules (FORMULATION.md, "Moments")."""
+"""Several moments of backward at once, with whole decisions: bounds and schedules (FORMULATION.md, "Moments")."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ def sharpen(net: Net, budget: int, known_s: float, least_s: float, effort: Effor
 
 
 def relaxations(net: Net, budget: int, most: int, nodes: int, within: float = 1e-6) -> Iterator[Relaxed]:
-    """Ever more moments, two to `most`, as long as the schedules need more than `budget` bytes: first the LP of two, its
-    decisions rounded, then whole decisions with `nodes` of the search for each set of moments (0: the LP alone), which
-    ends when no more than the fraction `within` of the step's time is left to win.
+    """Ever more moments, two to `most`, as long as the schedules need more than `budget` bytes.
+
+    First the LP of two, its decisions rounded, then whole decisions with `nodes` of the search for each set of moments
+    (0: the LP alone), which ends when no more than the fraction `within` of the step's time is left to win.
 
     Starts with the loss and the moment that says most by itself.  The solution, laid out as a schedule, shows at which
     moment it needs more than the budget: that one is added, and so on.

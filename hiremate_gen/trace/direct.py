@@ -26,7 +26,10 @@ def direct_joint(
     tensors = [isinstance(v, torch.Tensor) for v in flat]
     floating = [i for i, v in enumerate(flat) if tensors[i] and v.requires_grad]
     wanted = differentiable({i: flat[i] for i in floating}, structure)
-    leaves = tuple(Leaf(None if t else v, t, i in wanted) for i, (v, t) in enumerate(zip(flat, tensors, strict=True)))
+    leaves = tuple(
+        Leaf(None if t else v, t, i in wanted, t and v.is_floating_point() and not v.requires_grad)
+        for i, (v, t) in enumerate(zip(flat, tensors, strict=True))
+    )
     with contextlib.ExitStack() as stack, torch.fx.traceback.preserve_node_meta():
         step = _tensors_only(model, wanted)
         graph_module = aot_export_joint_with_descriptors(stack, step, args, kwargs, decompositions=None).graph_module

@@ -47,7 +47,8 @@ def _plan_for_the_loss(exported: fx.GraphModule, trained: set[str]) -> tuple[tup
     values = [n.meta.get("val") if isinstance(n, fx.Node) else None for n in flat]
     tensors = {i: v for i, v in enumerate(values) if isinstance(v, torch.Tensor)}
     wanted = differentiable({i: v for i, v in tensors.items() if flat[i] in live}, structure)
-    leaves = tuple(Leaf(None if i in tensors else n, i in tensors, i in wanted) for i, n in enumerate(flat))
+    still = {i for i, v in tensors.items() if v.is_floating_point() and flat[i] not in live}
+    leaves = tuple(Leaf(None if i in tensors else n, i in tensors, i in wanted, i in still) for i, n in enumerate(flat))
     for index in tensors.keys() - wanted:
         with exported.graph.inserting_before(output):
             detached = exported.graph.call_function(torch.ops.aten.detach.default, (flat[index],))
@@ -73,8 +74,13 @@ def _requiring_grad(exported: fx.GraphModule, trained: set[str]) -> set[fx.Node]
         elif node.op == "placeholder":
             found = isinstance(value, torch.Tensor) and value.requires_grad
         else:
-            cut = node.target in (torch.ops.aten.detach.default, torch.ops.aten.detach_.default)
-            found = not cut and any(n in live for n in node.all_input_nodes)
+            found = not _cuts(node) and any(n in live for n in node.all_input_nodes)
         if found:
             live.add(node)
     return live
+
+
+def _cuts(node: fx.Node) -> bool:
+    """Whether no gradient comes back through a node: what stands under `no_grad` is a graph of its own."""
+    no_grad = node.target is torch.ops.higher_order.wrap_with_set_grad_enabled and node.args[0] is False
+    return no_grad or node.target in (torch.ops.aten.detach.default, torch.ops.aten.detach_.default)

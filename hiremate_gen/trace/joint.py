@@ -55,6 +55,11 @@ class Traced:
         return tuple(None if leaf.is_tensor else repr(leaf.constant) for leaf in self.leaves)
 
     @property
+    def detached(self) -> frozenset[int]:
+        """Leaves that take no gradient though they could, by index."""
+        return frozenset(i for i, leaf in enumerate(self.leaves) if leaf.detached)
+
+    @property
     def leaf_paths(self) -> tuple[str, ...]:
         """Where each leaf stands in what the model returns: `[1]`, `['logits']`."""
         return leaf_paths(self.structure)

@@ -18,12 +18,13 @@ from hiremate_gen.trace.contract import is_namedtuple
 class Leaf:
     """One leaf of what the model returns: a tensor, or the value `constant`.
 
-    `differentiable` tells whether the plan expects a gradient for it.
+    `differentiable` tells whether the plan expects a gradient for it, `detached` that eager's takes none either.
     """
 
     constant: Any
     is_tensor: bool
     differentiable: bool
+    detached: bool = False
 
 
 def differentiable(live: Mapping[int, torch.Tensor], structure: pytree.TreeSpec) -> frozenset[int]:
@@ -37,7 +38,8 @@ def differentiable(live: Mapping[int, torch.Tensor], structure: pytree.TreeSpec)
     if scalars:
         named = [i for i in scalars if i == _called_loss(structure)]
         return frozenset(named or scalars[:1])
-    return frozenset(floating[:1] if is_namedtuple(structure) else floating)
+    once = {id(live[i]): i for i in reversed(floating)}  # what is returned several times is one tensor
+    return frozenset(floating[:1] if is_namedtuple(structure) else once.values())
 
 
 def _called_loss(structure: pytree.TreeSpec) -> int | None:
