@@ -259,7 +259,7 @@ def test_budgets(folder: Path) -> None:
 def test_the_smallest_budget_works(folder: Path) -> None:
     result = cli("model.py", "--budget", "10KiB", "-o", "out.py")
     assert result.exit_code == 4 and not Path("out.py").exists()
-    match = re.search(r"smallest budget that works is (\d+) bytes \(.*\), set by (\S+) in the (\w+) of", result.stderr)
+    match = re.search(r"smallest budget that works is (\d+) bytes \(.*\), set by (.+) in the (\w+) of", result.stderr)
     assert match, result.stderr
     assert peak(good("model.py", "--budget", match[1], "-o", "-").stdout) <= int(match[1])
     assert cli("model.py", "--budget", str(int(match[1]) - 1), "-o", "-").exit_code == 4

@@ -8,9 +8,9 @@
 #
 # block                 count  forward keeps         peak there  backward runs again
 # inc.double_conv       1      8.0 MiB               46.3 MiB    layer_3, layer_0
-# down1.pool..up3       1      81.5 MiB + x 8.0 MiB  157.9 MiB   up2_up, up2, up1_up, up1, down3_con
-#                                                                v_double_conv_1_batch_norm,
-#                                                                down3_conv_double_conv_2,
+# down1.pool..up3       1      81.5 MiB + x 8.0 MiB  157.9 MiB   up2_up, up2, up1_up, up1,
+#                                                                down3_conv_double_conv_1_batch_
+#                                                                norm, down3_conv_double_conv_2,
 #                                                                down1_conv_double_conv_0
 # up3.conv.double_conv  1      24.0 MiB              158.0 MiB   out of down1.pool..up3
 # outc                  1      2.0 MiB + x 8.0 MiB   159.9 MiB   -
@@ -19,7 +19,7 @@
 # peak      159.9 MiB  (167672702 bytes; model.py: 200.9 MiB), in backward of outc
 #           there it makes grad_x, grad_weight, grad_bias (grad of logits = self.outc(x))
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v2-2888b3593f7f-84c29dc21de9
+# seal      v2-2888b3593f7f-af2f90c0ae9c
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 

@@ -7,8 +7,8 @@
 # device    cpu, torch 2.13, costs roofline
 #
 # block                       count  forward keeps        peak there  backward runs again
-# to_patch_embedding..dropou  1      260.0 KiB            9.8 MiB     -
-# t
+# to_patch_embedding..        1      260.0 KiB            9.8 MiB     -
+# dropout
 # transformer.layers.0.0      1      3.8 MiB              20.4 MiB    dots_bmm, dots, attend, attn,
 #                                                                     out_bmm, out_copy, norm, 4
 #                                                                     values of
@@ -27,7 +27,7 @@
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x))
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v2-5582145a4c1d-a7a74d815f18
+# seal      v2-5582145a4c1d-0c93ce424f2e
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 

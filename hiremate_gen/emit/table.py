@@ -55,7 +55,7 @@ def _columns(rows: list[tuple[str, str, str, str, str]]) -> list[str]:
     lines = []
     for row in rows:
         first, last = (
-            wrap(text, width, break_on_hyphens=False)
+            wrap(_parted(text, width), width, break_on_hyphens=False)
             for text, width in ((row[0], widths[0]), (row[4], room - sum(widths)))
         )
         for k in range(max(len(first), len(last))):
@@ -64,6 +64,18 @@ def _columns(rows: list[tuple[str, str, str, str, str]]) -> list[str]:
             padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
             lines.append("  ".join([*padded, last[k] if k < len(last) else ""]).rstrip())
     return lines
+
+
+def _parted(text: str, width: int) -> str:
+    """Words that are longer than a line end at one of their own joints."""
+    words = []
+    for word in text.split():
+        while len(word) > width:
+            cut = max(word.rfind(mark, 0, width) for mark in "._") + 1 or width
+            words.append(word[:cut])
+            word = word[cut:]
+        words.append(word)
+    return " ".join(words)
 
 
 def describe(written: Written, numbers: Sequence[int]) -> str:

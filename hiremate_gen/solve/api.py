@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from hiremate_gen.errors import InfeasibleError
-from hiremate_gen.ir import Chain, Graph, Plan, replay
+from hiremate_gen.ir import Chain, Graph, Op, Plan, replay
 from hiremate_gen.solve.build import to_plan, whole
 from hiremate_gen.units import show_bytes
 
@@ -94,8 +95,14 @@ def _infeasible(graph: Graph, chain: Chain, plan: Plan, budget: int) -> Infeasib
     where = f"{op.origin.file}:{op.origin.line}" if op.origin.file else ""
     return InfeasibleError(
         f"no plan fits {show_bytes(budget)}: the smallest budget that works is {run.peak_bytes} bytes "
-        f"({show_bytes(run.peak_bytes)}), set by {op.target} in the {segment.phase} of {block.name or 'the model'}",
+        f"({show_bytes(run.peak_bytes)}), set by {_shown(op)} in the {segment.phase} of {block.name or 'the model'}",
         minimum_bytes=run.peak_bytes,
         where=where,
         hint=f"give --budget {run.peak_bytes} or more, or make the batch smaller",
     )
+
+
+def _shown(op: Op) -> str:
+    """As the user wrote it: the statement that an op comes from, or the op where none is known."""
+    text = shorten(op.origin.text, 72, placeholder=" ...")
+    return f"{'the gradient of ' * op.backward}`{text}`" if text else op.target.split(".")[1]
