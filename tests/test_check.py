@@ -114,7 +114,10 @@ CHANGES: dict[str, tuple[Callable[[], object], str]] = {
     "end": (lambda: append("out.py", "\n"), "it was edited by hand"),
     "missing": (lambda: Path("out.py").unlink(), "it does not exist"),
     "foreign": (lambda: Path("out.py").write_text("print()\n"), "it was not written by hiremate-gen"),
-    "old": (lambda: replace("out.py", "# seal      v1", "# seal      v0"), "it was written by another version"),
+    "old": (
+        lambda: replace("out.py", f"# seal      v{seal.ALGORITHM}", "# seal      v0"),
+        "it was written by another version",
+    ),
     "unsealed": (lambda: replace("out.py", "# seal ", "# "), "it was written by another version"),
 }
 

@@ -73,7 +73,7 @@ WAYS: dict[str, tuple[Callable[[dict[str, torch.Tensor], Any], None], str]] = {
         twice,
         "create_graph=True asks for gradients of gradients, which are not planned: call eager_forward, the",
     ),
-    "retained": (retained, "retain_graph=True needs the forward of model.py (eager_forward)"),
+    "retained": (retained, "retain_graph=True needs eager_forward, the forward of model.py"),
     "again": (again, "Trying to backward through the graph a second time"),
     "other": (
         lambda outputs, _: outputs["it's"].sum().backward(),

@@ -173,8 +173,9 @@ class Graph:
 
     @cached_property
     def returned(self) -> tuple[str, ...]:
-        """Roots of the outputs that no gradient is planned for."""
-        return self._roots(o.value for o in self.outputs if o.value is not None and o.grad is None)
+        """Roots of the outputs that no gradient is planned for, less those that are returned a second time for one."""
+        roots = self._roots(o.value for o in self.outputs if o.value is not None and o.grad is None)
+        return tuple(r for r in roots if r not in self.held)
 
     @cached_property
     def writes(self) -> dict[str, tuple[str, ...]]:
