@@ -46,8 +46,8 @@ class Ladder:
 
     def best(self, budget: int) -> Point | None:
         """The schedule for `budget` bytes; None when it is below the smallest peak."""
-        top = self.frontier.points[-1]
-        low, high = Rung(self.least.peak, self.least), Rung(top.peak, top)
+        least, top = self.least, self.frontier.points[-1]
+        low, high = Rung(least.peak, least), Rung(top.peak, top)
         if budget < low.budget:
             return None
         for level in range(POLISHED + FINE):
@@ -81,9 +81,10 @@ class Ladder:
         if high.point.peak <= budget:
             return Rung(budget, high.point)
         found = self._starts(low, high, budget)
-        least_s = lower_bound(net, budget, moments=3) if net.n_forward <= BOUNDED else 0.0
+        careful = level < POLISHED or net.n_forward <= SMALL
+        least_s = lower_bound(net, budget, moments=3) if careful and net.n_forward <= BOUNDED else 0.0
         least_s = max(least_s, high.point.time_s)
-        if self._open(found, least_s):
+        if careful and self._open(found, least_s):
             least_s = self._relaxed(budget, found, least_s, level)
         if self._open(found, least_s):
             starts = sorted(found, key=_order)[:2]
