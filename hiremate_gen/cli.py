@@ -12,7 +12,7 @@ import click
 
 from hiremate_gen import targets
 from hiremate_gen.commands import Choice, Command, DefaultGroup, Seconds, show_version
-from hiremate_gen.config import STAGES, STRATEGIES, STRATEGY, TIME_LIMIT_S, Options, ProfileOptions
+from hiremate_gen.config import STAGES, STRATEGIES, STRATEGY, TIME_LIMIT_S, USUAL, Options, ProfileOptions
 from hiremate_gen.errors import UsageError
 from hiremate_gen.output import FIRST_LINE, check_target, difference, nearest
 from hiremate_gen.seal import outdated
@@ -41,7 +41,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--model", metavar="EXPR", help="How to build the model, in the namespace of MODEL.py."),
         click.option("--inputs", metavar="EXPR", multiple=True, help="One input; NAME=EXPR for a keyword. Repeatable."),
-        click.option("--device", default="cpu", show_default=True, help="Where the step runs: cpu, cuda."),
+        click.option("--device", default=USUAL["--device"], show_default=True, help="Where the step runs: cpu, cuda."),
         click.option(
             "--force", is_flag=True, help="Overwrite a file that is not ours; write again what is up to date."
         ),
@@ -63,7 +63,9 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @_shared
 @click.option("--budget", "budget_text", metavar="SIZE", default="", help="6GiB, 512MiB, 1.5GB, bytes, 60% of eager's.")
 @click.option("-o", "--output", metavar="OUT.py", help="Where the file goes; - is standard output.")
-@click.option("--costs", default="roofline", show_default=True, metavar="unit|roofline|FILE", help="Time of each op.")
+@click.option(
+    "--costs", default=USUAL["--costs"], show_default=True, metavar="unit|roofline|FILE", help="Time of each op."
+)
 @click.option("--strategy", default=STRATEGY, show_default=True, type=Choice(STRATEGIES),
               help="How the plan is found: ours, or a method of the literature.")  # fmt: skip
 @click.option("--plan", metavar="FILE", help="Emit from this plan; nothing is solved.")

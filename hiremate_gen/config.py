@@ -11,6 +11,7 @@ STAGES = ("load", "trace", "graph", "partition", "solve", "schedule")
 STRATEGIES = ("none", "sqrt", "rotor", "rockmate", "checkmate", "dtr", "hiremate")
 STRATEGY = "hiremate"
 TIME_LIMIT_S = 300.0
+USUAL = {"--device": "cpu", "--costs": "roofline", "--strategy": STRATEGY, "--time-limit": f"{TIME_LIMIT_S:g}"}
 
 Report = Callable[[str], None]  # takes one line on what is being done now
 
@@ -25,8 +26,8 @@ class Options:
     output: str = "-"  # empty: nothing is written, as with --explain alone
     model: str | None = None
     inputs: tuple[str, ...] = ()
-    device: str = "cpu"
-    costs: str = "roofline"  # unit, roofline, or the path of a profile
+    device: str = USUAL["--device"]
+    costs: str = USUAL["--costs"]  # unit, roofline, or the path of a profile
     strategy: str = STRATEGY  # one of STRATEGIES
     plan: str | None = None  # path of a plan to emit without solving
     save_plan: str | None = None
@@ -58,13 +59,8 @@ class Options:
             words += ["--model", self.model]
         for text in self.inputs:
             words += ["--inputs", text]
-        usual_flags = (
-            ("--device", self.device, "cpu"),
-            ("--costs", self.costs, "roofline"),
-            ("--strategy", self.strategy, STRATEGY),
-        )
-        for flag, value, usual in usual_flags:
-            if value != usual:
+        for flag, value in (("--device", self.device), ("--costs", self.costs), ("--strategy", self.strategy)):
+            if value != USUAL[flag]:
                 words += [flag, os.path.basename(value)]
         if self.strategy == "checkmate" and self.time_limit_s != TIME_LIMIT_S:  # where it decides what is found
             words += ["--time-limit", f"{self.time_limit_s:g}"]
@@ -81,5 +77,5 @@ class ProfileOptions:
     output: str = "-"
     model: str | None = None
     inputs: tuple[str, ...] = ()
-    device: str = "cpu"
+    device: str = USUAL["--device"]
     force: bool = False

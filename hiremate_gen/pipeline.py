@@ -122,7 +122,7 @@ def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | 
     if options.dump == "solve":
         return Result(show_plan(graph, chain, _plan(job, 0)))
     if options.dump == "schedule":
-        return Result(show_schedule(graph, chain, schedule(graph, _plan(job, 0))))
+        return Result(show_schedule(graph, chain, schedule(graph, chain, _plan(job, 0))))
     return _checked(job)
 
 
@@ -243,7 +243,7 @@ def _written(job: Job, reserve: int) -> Written:
     """Plan for the budget less `reserve` bytes that the estimates do not know of."""
     job.report("solving")
     plan = _plan(job, reserve)
-    calls = schedule(job.graph, plan)
+    calls = schedule(job.graph, job.chain, plan)
     job.report("writing")
     facts = emission.Facts(
         command=job.options.command,

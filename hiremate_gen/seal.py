@@ -18,7 +18,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from hiremate_gen.config import STRATEGY, TIME_LIMIT_S, Options
+from hiremate_gen.config import USUAL, Options
 from hiremate_gen.ir.decode import decode, digest
 from hiremate_gen.output import FIRST_LINE, read
 
@@ -107,8 +107,7 @@ def _flags(command: str) -> dict[str, tuple[str, ...]]:
 
 def _value(flags: Mapping[str, tuple[str, ...]], flag: str) -> str:
     """As it would be typed; what a command leaves out has its default, or none."""
-    usual = {"--device": "cpu", "--costs": "roofline", "--strategy": STRATEGY, "--time-limit": f"{TIME_LIMIT_S:g}"}
-    return " ".join(map(shlex.quote, flags[flag])) if flag in flags else usual.get(flag, "not given")
+    return " ".join(map(shlex.quote, flags[flag])) if flag in flags else USUAL.get(flag, "not given")
 
 
 def _changed_files(options: Options) -> str:

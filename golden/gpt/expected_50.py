@@ -26,7 +26,7 @@
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy(...))
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v2-37c4a32247b0-60d605c72d13
+# seal      v2-37c4a32247b0-aebb3f6471c8
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -468,7 +468,7 @@ def block_attn_backward(
 def block_h_1_mlp_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
-    """Backward of mlp in Block: transformer.h.1-3."""
+    """Backward of mlp in Block: from transformer.h.1 on."""
     x_add, mlp_c_fc, mlp_dropout_mask = drain(kept)
     grad_out = taken.pop()
     # grad of mlp: return self.dropout(x)

@@ -34,13 +34,9 @@ class Blocks:
     gradients: tuple[tuple[Gradient, ...], ...] = field(init=False)
     kinds: tuple[str, ...] = field(init=False)  # class of its module: "Block"
     labels: tuple[str, ...] = field(init=False)  # the same, told apart where blocks of one class do different work
-    readers: dict[str, set[str]] = field(default_factory=dict)  # root -> ops
 
     def __post_init__(self) -> None:
         numbers = range(len(self.chain.blocks))
-        for op in self.graph.computes:
-            for root in self.graph.reads[op.name]:
-                self.readers.setdefault(root, set()).add(op.name)
         owned = self._owned_gradients()
         written = {b for op in self.graph.ops for _, b in op.writes_buffer} | self._batch_norm_buffers()
         statics = [self._static_roots(n, owned[n]) for n in numbers]

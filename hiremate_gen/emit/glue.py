@@ -12,7 +12,7 @@ from hiremate_gen.emit.functions import Function
 from hiremate_gen.emit.identifiers import RESERVED, camel, snake
 from hiremate_gen.emit.parts import ChunkPart, ClassPart, FunctionPart, StepPart
 from hiremate_gen.emit.rows import rows
-from hiremate_gen.emit.split import Part, distinct, halves
+from hiremate_gen.emit.split import Part, distinct, halves, whole_block
 from hiremate_gen.emit.steps import Steps, input_slot
 from hiremate_gen.emit.table import describe, instances
 from hiremate_gen.ir import Chain, Graph, Schedule
@@ -63,7 +63,7 @@ class Glue:
 
     def _divide(self) -> None:
         """Cut the blocks of a kind in more parts while one of their functions is too long, and parts in pieces."""
-        whole = {b.twin: (Part("", 0, len(b.forward)),) for b in self.chain.blocks}
+        whole = {b.twin: whole_block(b) for b in self.chain.blocks}
         self.parts = parts = {**whole, **self.parts}
         pieces: dict[tuple[int, int, str], int] = {}
         while True:
@@ -75,7 +75,7 @@ class Glue:
             before = (dict(parts), dict(pieces))
             for twin in sorted({twin for twin, _, _ in long}):
                 mine = {part for t, part, _ in long if t == twin}
-                new = self.halved(twin, mine)
+                new = self._halved(twin, mine)
                 if len(new) > len(parts[twin]):
                     parts[twin] = new
                     pieces = {key: n for key, n in pieces.items() if key[0] != twin}
@@ -95,7 +95,7 @@ class Glue:
                 found.add(key)
         return found
 
-    def halved(self, twin: int, chosen: set[int]) -> tuple[Part, ...]:
+    def _halved(self, twin: int, chosen: set[int]) -> tuple[Part, ...]:
         """The parts of a kind, those with the numbers `chosen` in two where they are long enough for that."""
         block, prefix = self.chain.blocks[twin], self.blocks.prefixes[twin]
         new: list[Part] = []
@@ -126,7 +126,7 @@ class Glue:
         names = self.blocks.names[number]
         output_names = self.output_names().values()
         planned = {o.value for o in self.graph.outputs if o.grad is not None}
-        pairs = [(f"grad_{n}", n, o) for n, o in zip(output_names, outputs, strict=False)] if last else []
+        pairs = [(f"grad_{n}", n, o) for n, o in zip(output_names, outputs, strict=True)] if last else []
         taken = {o.value for o in self.graph.outputs if not o.detached}
         gradients = self.blocks.gradients[number]
         return ClassPart(
@@ -241,11 +241,16 @@ class Glue:
         return instances([self.chain.blocks[n].name for n in sorted(numbers)])
 
     def _told(self, part: FunctionPart, numbers: list[int]) -> FunctionPart:
-        """With the blocks that it is for, where these are not all that stand in the heading."""
+        """With the blocks that it is for, where these are not all that stand in the heading.
+
+        Those to the last are not counted: another one at the end is no change of the function.
+        """
         served = self.served[part.name]
         if len(served) == len(numbers):
             return part
-        doc = f"{part.doc[:-1]}: {self._instances(served)}"
+        last = sorted(served) == numbers[-len(served) :] and len(served) > 1
+        blocks = f"from {self._instances(numbers[-len(served) :][:1])} on" if last else self._instances(served)
+        doc = f"{part.doc[:-1]}: {blocks}"
         cut = doc if len(doc) <= _DOC else f"{doc[: _DOC - 3].rpartition(',')[0]}, .."
         return replace(part, doc=f"{cut}.")
 

@@ -13,7 +13,6 @@ import black
 import jinja2
 from black.mode import TargetVersion
 
-from hiremate_gen.emit.align import aligned
 from hiremate_gen.emit.arrange import Parts, shortest
 from hiremate_gen.emit.bindings import bound_names
 from hiremate_gen.emit.blocks import Blocks
@@ -23,7 +22,6 @@ from hiremate_gen.emit.functions import Function
 from hiremate_gen.emit.glue import Glue
 from hiremate_gen.emit.header import Facts, header
 from hiremate_gen.emit.identifiers import quoted
-from hiremate_gen.emit.late import late
 from hiremate_gen.emit.parts import InputPart, ModelPart
 from hiremate_gen.emit.steps import input_slot
 from hiremate_gen.ir import Chain, Graph, Schedule
@@ -65,7 +63,7 @@ def _parameters(signature: str) -> frozenset[str]:
 
 def _glue(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule) -> Glue:
     reserved = bound_names(source) | frozenset(OURS)
-    blocks, schedule = Blocks(graph, chain), late(graph, chain, aligned(graph, chain, schedule))
+    blocks = Blocks(graph, chain)
 
     def make(parts: Parts, only: Collection[int] | None) -> Glue:
         return Glue(blocks, schedule, reserved, _length, _count, parts, only)

@@ -53,19 +53,19 @@ def finest(graph: Graph, block: Block, prefix: str) -> tuple[Part, ...]:
         if at - edges[-1] >= SMALLEST and _crossing(graph, ops, at) <= 1:
             edges.append(at)
     pairs = pairwise([*edges, len(ops)])
-    return distinct([Part(_main(children[a:b]), a, b) for a, b in pairs]) if len(edges) > 1 else _whole(block)
+    return distinct([Part(_main(children[a:b]), a, b) for a, b in pairs]) if len(edges) > 1 else whole_block(block)
 
 
 def joined(graph: Graph, block: Block, prefix: str, parts: tuple[Part, ...], at: int) -> tuple[Part, ...]:
     """`parts` less the cut before the one with the number `at`."""
     if len(parts) == 2:
-        return _whole(block)
+        return whole_block(block)
     one, two = parts[at - 1 : at + 1]
     children = [_child(graph.op[op].origin.module, prefix) for op in block.forward[one.start : two.end]]
     return distinct([*parts[: at - 1], Part(_main(children), one.start, two.end), *parts[at + 1 :]])
 
 
-def _whole(block: Block) -> tuple[Part, ...]:
+def whole_block(block: Block) -> tuple[Part, ...]:
     return (Part("", 0, len(block.forward)),)
 
 

@@ -126,8 +126,7 @@ class Steps:
 
     def read_later(self, call: Call, value: str) -> bool:
         root = self.graph.index[value].root
-        mine = {step.op for step in call.steps}
-        return not self.blocks.readers.get(root, mine) <= mine
+        return not self.graph.readers.get(root, frozenset()) <= {step.op for step in call.steps}
 
     # ---- calls -------------------------------------------------------------------------------------------------
 

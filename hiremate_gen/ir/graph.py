@@ -172,6 +172,15 @@ class Graph:
         return reads
 
     @cached_property
+    def readers(self) -> dict[str, frozenset[str]]:
+        """Root -> the ops that read it; absent where none does."""
+        found: dict[str, set[str]] = {}
+        for op in self.computes:
+            for root in self.reads[op.name]:
+                found.setdefault(root, set()).add(op.name)
+        return {root: frozenset(ops) for root, ops in found.items()}
+
+    @cached_property
     def returned(self) -> tuple[str, ...]:
         """Roots of the outputs that no gradient is planned for, less those that are returned a second time for one."""
         roots = self._roots(o.value for o in self.outputs if o.value is not None and o.grad is None)

@@ -76,6 +76,11 @@ def show_schedule(graph: Graph, chain: Chain, schedule: Schedule) -> str:
     lines = [f"peak {show_bytes(schedule.peak_bytes)} in {schedule.peak_op}"]
     for call in schedule.calls:
         lines.append(f"{call.phase} of {chain.blocks[call.block].name}: peak {show_bytes(call.peak_bytes)}")
-        for what, roots in (("takes", call.takes), ("borrows", call.borrows), ("hands on", call.results)):
+        for what, roots in (
+            ("takes", call.takes),
+            ("borrows", call.borrows),
+            ("hands on", call.results),
+            ("has dropped", call.drops),
+        ):
             lines += [f"  {what} {r} {show_bytes(graph.bytes(r))}" for r in roots]
     return "\n".join(lines) + "\n"

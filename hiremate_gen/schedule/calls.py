@@ -5,18 +5,18 @@ from __future__ import annotations
 from hiremate_gen.ir import Call, Graph, Moment, Plan, Replay, Schedule, Step, replay
 
 
-def schedule(graph: Graph, plan: Plan) -> Schedule:
+def calls(graph: Graph, plan: Plan) -> Schedule:
     """Raises ValueError when `plan` is not a schedule of `graph`."""
     run = replay(graph, plan)
     unused = _states_without_use(graph, run)
-    calls = []
+    found = []
     start = 0
     for segment in plan.segments:
         moments = run.moments[start : start + len(segment.ops)]
         start += len(segment.ops)
-        calls.append(_call(graph, segment.phase, segment.block, moments, unused))
+        found.append(_call(graph, segment.phase, segment.block, moments, unused))
     return Schedule(
-        calls=tuple(calls),
+        calls=tuple(found),
         peak_bytes=run.peak_bytes,
         peak_call=run.moments[run.peak].segment,
         peak_op=run.moments[run.peak].op,

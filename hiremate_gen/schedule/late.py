@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from hiremate_gen.emit.align import grown, peak_of
 from hiremate_gen.ir import Block, Call, Chain, Graph, Schedule, Step
+from hiremate_gen.schedule.align import grown, peak_of
 
 
 def late(graph: Graph, chain: Chain, schedule: Schedule) -> Schedule:
