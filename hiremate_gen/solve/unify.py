@@ -10,9 +10,9 @@ from itertools import combinations
 from hiremate_gen.solve.net import Codes, Net
 from hiremate_gen.solve.timeline import Timeline, timeline
 
-ALLOWED = 0.001  # of the step's time
+ALLOWED = 0.001  # of the step's time, to get from more variants down to FEW; from there on nothing
 VARIANTS = 5  # the most used ones, among which to choose
-SIZES = (1, 2, 3)  # how many to choose
+FEW = 3  # variants that a reader can hold against each other
 MISSES = 3  # blocks in a row that cannot be faster: then those behind them are not asked
 
 # What runs again of one block: (0, position of the backward op, position of the forward op) in its own backward, and
@@ -92,10 +92,12 @@ def twins(net: Net) -> list[Twins]:
 
 def unify(net: Net, codes: Codes, budget: int, limit_s: float) -> Codes:
     """A schedule within `budget` bytes and `limit_s` seconds of recomputation whose twins run in fewer ways, where
-    there is one close to `codes`, which must fit."""
+    there is one close to `codes`, which must fit.  It is slower only where more than VARIANTS twins ran in more than
+    FEW ways."""
     line = timeline(net, codes)
     for kind in twins(net):
-        line = _fewer(kind, line, budget, limit_s)
+        paid = len(kind.ops) > VARIANTS and len(_variants(kind, line)) > FEW
+        line = _fewer(kind, line, budget, limit_s if paid else min(limit_s, net.time(line.codes)))
     return net.prune(line.codes)
 
 
@@ -107,7 +109,7 @@ def _fewer(kind: Twins, line: Timeline, budget: int, limit_s: float) -> Timeline
         found = next((t for t in tried if t is not None and t.net.time(t.codes) <= limit_s), None)
         rest, line = found is not None, found or line
         common = _variants(kind, line)
-    for size in SIZES:
+    for size in range(1, FEW + 1):
         if size < len(common):
             tries = [_with(kind, line, some, budget) for some in combinations(common[:VARIANTS], size)]
             fits = [t for t in tries if t is not None and t.net.time(t.codes) <= limit_s]
@@ -138,7 +140,7 @@ def _with(kind: Twins, line: Timeline, some: tuple[Pattern, ...], budget: int) -
     if line.peak > budget:
         return None
     missed = 0
-    for block, way in now.items() if len(some) <= max(SIZES) else ():
+    for block, way in now.items() if len(some) <= FEW else ():
         faster = fast_first[: fast_first.index(way.pattern)]
         if faster and missed < MISSES:
             missed = 0 if _first_fit(kind, line, now, block, faster, budget) else missed + 1

@@ -46,6 +46,18 @@ def test_fewer_ways_cost_almost_nothing(percent: int) -> None:
     assert len(ways[1]) <= len(ways[0])
 
 
+@pytest.mark.parametrize("percent", [90, 80, 70, 60, 50, 45])
+@pytest.mark.parametrize("layers", [3, 5])
+def test_fewer_ways_of_few_blocks_cost_nothing(layers: int, percent: int) -> None:
+    """Peers take any number of ways: in nets this small none of them may be faster for that."""
+    net, _, _ = whole(*graphs.transformer(layers))
+    budget = profile(net, ()).peak * percent // 100
+    codes = shrink(net, (), budget)
+    assert codes is not None
+    fewer = unify(net, codes, budget, float("inf"))
+    assert profile(net, fewer).peak <= budget and net.time(fewer) <= net.time(codes)
+
+
 def test_no_room_no_change() -> None:
     """Where every change costs more than is allowed the schedule stays."""
     net, _, _ = whole(*graphs.transformer(4))
