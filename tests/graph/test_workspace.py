@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import golden_joint as joint
@@ -16,6 +19,11 @@ from hiremate_gen.graph.measure import OpCall, allocation
 from hiremate_gen.graph.sample import real_arguments
 from hiremate_gen.graph.signature import signature
 from hiremate_gen.graph.workspace import SCALARS, THREADS, has_rule, output_bytes, workspace_bytes
+
+AS_MEASURED = torch.backends.cpu.get_cpu_capability() == "AVX512"
+"""Whether this is the kind of CPU that the rules were measured on; a narrower one makes smaller copies."""
+
+NARROWER = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 def inside(op: Any, args: Any, kwargs: Any, threads: int) -> tuple[int, int]:
@@ -38,7 +46,7 @@ def check(call: OpCall, args: Any, kwargs: Any, *, tight: bool) -> None:
     assert kept == sum(output_bytes(*call)), f"{name}: outputs keep {kept}"
     assert estimate >= max(few, many), f"{name}: {few} and {many} bytes measured"
     size = kept + sum(nbytes(t) for t in tensors((*call.args, *call.kwargs.values())))
-    if tight:
+    if tight and AS_MEASURED:
         assert estimate <= many + 0.05 * size + 8192 + SCALARS, f"{name}: {many} measured, {estimate} estimated"
 
 
@@ -122,6 +130,14 @@ def test_an_image_keeps_the_storage_of_its_columns() -> None:
     image = torch.ops.aten.col2im.default(*args)
     fake = torch.empty(image.shape, device="meta")
     assert output_bytes("aten.col2im.default", args, {}, fake) == (image.untyped_storage().nbytes(),) == (147456,)
+
+
+@pytest.mark.skipif(not AS_MEASURED, reason="the other tests of this file run on such a CPU already")
+def test_estimates_are_upper_bounds_on_a_narrower_cpu() -> None:
+    command = [sys.executable, "-m", "pytest", __file__, "-rs", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    done = subprocess.run(command, env=os.environ | NARROWER, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "1 skipped" in done.stdout, done.stdout
 
 
 def test_estimate_does_not_depend_on_the_machine_s_threads() -> None:
