@@ -18,10 +18,11 @@
 # budget    61.2 MiB  (64160644 bytes)
 # peak      60.8 MiB  (63795336 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
-#           there it makes grad_lm_head (grad of loss = F.cross_entropy(...))
+#           there it makes grad_lm_head (grad of loss = F.cross_entropy(...)) with 128 B of
+#           workspace
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
-# seal      v2-e912798d1ef1-a304cc2585d4
+# seal      v2-e912798d1ef1-afb6a7b91a2a
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -121,6 +122,12 @@ class Block(nn.Module):
 
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
+
+# How to read what follows.  A function does one block's forward or backward, or a part of it, an
+# op a line: over the lines stands the statement that they come from, at their ends what they
+# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
+# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
+# in the caller.
 
 
 # ---- transformer: transformer ----
@@ -634,7 +641,10 @@ def layer_norm_backward(
 
 
 class RematStep(torch.autograd.Function):
-    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+    """A block of the step: `forward` runs it, `backward` when autograd gets there.
+
+    Autograd sees the empty `token` go through the blocks one after the other; tensors go by `live`.
+    """
 
     weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
     buffers: tuple[str, ...] = ()  # what its forward updates

@@ -23,10 +23,11 @@
 # budget    51.0 MiB  (53467204 bytes)
 # peak      50.8 MiB  (53293192 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
-#           there it makes grad_lm_head (grad of loss = F.cross_entropy(...))
+#           there it makes grad_lm_head (grad of loss = F.cross_entropy(...)) with 128 B of
+#           workspace
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v2-37c4a32247b0-aebb3f6471c8
+# seal      v2-37c4a32247b0-bad5eb8d16e2
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -126,6 +127,12 @@ class Block(nn.Module):
 
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
+
+# How to read what follows.  A function does one block's forward or backward, or a part of it, an
+# op a line: over the lines stands the statement that they come from, at their ends what they
+# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
+# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
+# in the caller.
 
 
 # ---- transformer: transformer ----
@@ -827,7 +834,10 @@ def layer_norm_backward(
 
 
 class RematStep(torch.autograd.Function):
-    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+    """A block of the step: `forward` runs it, `backward` when autograd gets there.
+
+    Autograd sees the empty `token` go through the blocks one after the other; tensors go by `live`.
+    """
 
     weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
     buffers: tuple[str, ...] = ()  # what its forward updates

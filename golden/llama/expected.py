@@ -22,10 +22,10 @@
 # budget    99.1 MiB  (103943966 bytes)
 # peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
 #           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
-#           labels.flatten()))
+#           labels.flatten())) with 128 B of workspace
 # outputs   8.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v2-b37fded02c5a-c74584b3e0f4
+# seal      v2-b37fded02c5a-f5f280fef2b9
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -148,6 +148,12 @@ class TransformerBlock(nn.Module):
 
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
+
+# How to read what follows.  A function does one block's forward or backward, or a part of it, an
+# op a line: over the lines stands the statement that they come from, at their ends what they
+# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
+# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
+# in the caller.
 
 
 # ---- Embedding: tok_embeddings ----
@@ -412,10 +418,10 @@ def transformer_block_attention_feed_forward_backward(
     )
 
 
-def transformer_block_attention_backward_1(
+def transformer_block_attention_backward_piece1(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Backward of attention in TransformerBlock: layers.0-1."""
+    """Backward of attention in TransformerBlock, piece 1 of 2: layers.0-1."""
     xq_mul, xk_copy, xv_copy, dot_product_flash_attention_for_cpu_logsumexp = drain(
         kept
     )
@@ -475,10 +481,10 @@ def transformer_block_attention_backward_1(
     )
 
 
-def transformer_block_attention_backward_2(
+def transformer_block_attention_backward_piece2(
     taken: list[Tensor], x: Tensor, attention_norm_rsqrt: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensor, Tensors]:
-    """Backward of attention in TransformerBlock."""
+    """Backward of attention in TransformerBlock, piece 2 of 2."""
     (
         grad_xv_unsqueeze,
         grad_attention_wk_view_as_complex,
@@ -597,10 +603,10 @@ def transformer_block_attention_norm_backward(
     return grad_x, {"attention_norm.weight": grad_attention_norm_weight}
 
 
-def transformer_block_attention_backward_1_2(
+def transformer_block_attention_backward_piece1_2(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Backward of attention in TransformerBlock: layers.2."""
+    """Backward of attention in TransformerBlock, piece 1 of 2: layers.2."""
     xv, xq_mul, xk_copy, dot_product_flash_attention_for_cpu_logsumexp = drain(kept)
     grad_output_transpose, scaled_dot_product_flash_attention_for_cpu = drain(taken)
     # recompute attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
@@ -804,7 +810,10 @@ def drain(values: list[Tensor]) -> list[Tensor]:
 
 
 class RematStep(torch.autograd.Function):
-    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+    """A block of the step: `forward` runs it, `backward` when autograd gets there.
+
+    Autograd sees the empty `token` go through the blocks one after the other; tensors go by `live`.
+    """
 
     weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
     buffers: tuple[str, ...] = ()  # what its forward updates
@@ -922,7 +931,7 @@ class TransformerBlockStep(RematStep):
             live["grad_xv_unsqueeze", i],
             live["grad_attention_wk_view_as_complex", i],
             live["grad_attention_wq_view_as_complex", i],
-        ) = transformer_block_attention_backward_1(
+        ) = transformer_block_attention_backward_piece1(
             ctx.kept_attention,
             [
                 live.take("grad_output_transpose", i),
@@ -931,7 +940,7 @@ class TransformerBlockStep(RematStep):
             w,
         )
         live["mul", i], live["grad_attention_norm_mul_2", i], attention_piece2_grads = (
-            transformer_block_attention_backward_2(
+            transformer_block_attention_backward_piece2(
                 [
                     live.take("grad_xv_unsqueeze", i),
                     live.take("grad_attention_wk_view_as_complex", i),
@@ -978,7 +987,9 @@ class TransformerBlockStep_2(RematStep):
     """
 
     weights = ("*", "/freqs_cis")
-    attention_backward_piece1 = staticmethod(transformer_block_attention_backward_1)
+    attention_backward_piece1 = staticmethod(
+        transformer_block_attention_backward_piece1
+    )
 
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
@@ -1023,7 +1034,7 @@ class TransformerBlockStep_2(RematStep):
             w,
         )
         live["mul", i], live["grad_attention_norm_mul_2", i], attention_piece2_grads = (
-            transformer_block_attention_backward_2(
+            transformer_block_attention_backward_piece2(
                 [
                     live.take("grad_xv_unsqueeze", i),
                     live.take("grad_attention_wk_view_as_complex", i),
@@ -1069,7 +1080,9 @@ class TransformerBlockStep_3(TransformerBlockStep_2):
     mul, attention_norm_mul.
     """
 
-    attention_backward_piece1 = staticmethod(transformer_block_attention_backward_1_2)
+    attention_backward_piece1 = staticmethod(
+        transformer_block_attention_backward_piece1_2
+    )
 
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:

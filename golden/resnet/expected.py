@@ -8,11 +8,10 @@
 #
 # block        count  forward keeps         peak there  backward runs again
 # conv1..relu  1      0 B                   38.1 MiB    -
-# layer1.0     1      8.0 MiB               78.3 MiB    conv1, bn1_batch_norm, out_relu, conv1 and
-#                                                       x_batch_norm and out of conv1..relu
-# layer1.1     1      16.0 MiB + x 8.0 MiB  78.3 MiB    bn1_batch_norm, out_relu
-# layer2       1      24.0 MiB              86.6 MiB    layer_0_downsample_0,
-#                                                       layer_0_bn1_batch_norm, relu, bn2_batch_norm
+# layer1.0     1      8.0 MiB               78.3 MiB    conv1, bn1, out_relu, conv1 and bn1 and out
+#                                                       of conv1..relu
+# layer1.1     1      16.0 MiB + x 8.0 MiB  78.3 MiB    bn1, out_relu
+# layer2       1      24.0 MiB              86.6 MiB    layer_0_downsample_0, layer_0_bn1, relu, bn2
 #                                                       and layer_1 and out of layer1.1
 # layer3       1      14.0 MiB + x 4.0 MiB  86.6 MiB    layer_0_downsample_0
 # avgpool..fc  1      32.0 KiB + x 2.0 MiB  81.5 MiB    -
@@ -20,9 +19,9 @@
 # budget    86.8 MiB  (90973867 bytes)
 # peak      86.6 MiB  (90804168 bytes; model.py: 144.6 MiB), in backward of layer3
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
-#           self.conv2(out))
+#           self.conv2(out)) with 4.6 MiB of workspace
 # overhead  +9.5 % of the step; no schedule within this budget is below +8.6 %
-# seal      v2-243874e1b860-8c61c42d5a13
+# seal      v2-243874e1b860-1451af1bdb33
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -85,6 +84,12 @@ class BasicBlock(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
+# How to read what follows.  A function does one block's forward or backward, or a part of it, an
+# op a line: over the lines stands the statement that they come from, at their ends what they
+# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
+# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
+# in the caller.
+
 
 # ---- conv1_relu: conv1..relu ----
 
@@ -95,7 +100,7 @@ def conv1_relu_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Tensor:
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # x = self.bn1(x)
     buffers["bn1.num_batches_tracked"].add_(1)
-    x_batch_norm = F.batch_norm(
+    bn1 = F.batch_norm(
         conv1,
         buffers["bn1.running_mean"],
         buffers["bn1.running_var"],
@@ -105,7 +110,7 @@ def conv1_relu_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Tensor:
     )  # f32[64, 32, 32, 32]
     del conv1
     # x = self.relu(x)
-    out = x_batch_norm.relu_()  # f32[64, 32, 32, 32]
+    out = bn1.relu_()  # f32[64, 32, 32, 32]
     return out
 
 
@@ -116,49 +121,28 @@ def conv1_relu_recompute(
     # recompute x = self.conv1(x)
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # recompute x = self.bn1(x)
-    x_batch_norm, x_batch_norm_mean, x_batch_norm_rstd = torch.native_batch_norm(
+    bn1, bn1_mean, bn1_rstd = torch.native_batch_norm(
         conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # recompute x = self.relu(x)
-    out = x_batch_norm.relu_()  # f32[64, 32, 32, 32]
-    return conv1, x_batch_norm_mean, x_batch_norm_rstd, out
+    out = bn1.relu_()  # f32[64, 32, 32, 32]
+    return conv1, bn1_mean, bn1_rstd, out
 
 
 def conv1_relu_backward(taken: list[Tensor], x: Tensor, w: Tensors) -> Tensors:
     """Backward of conv1_relu."""
-    grad_out, out, conv1, x_batch_norm_mean, x_batch_norm_rstd = drain(taken)
+    grad_out, out, conv1, bn1_mean, bn1_rstd = drain(taken)
     # grad of x = self.relu(x)
-    grad_x_batch_norm = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 32, 32, 32]
+    grad_bn1 = relu_backward_(grad_out, out)  # f32[64, 32, 32, 32]
     del grad_out, out
     # grad of x = self.bn1(x)
-    grad_conv1, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
-        grad_x_batch_norm,
-        conv1,
-        w["bn1.weight"],
-        None,
-        None,
-        x_batch_norm_mean,
-        x_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_conv1, grad_bn1_weight, grad_bn1_bias = batch_norm_backward(
+        grad_bn1, conv1, w["bn1.weight"], bn1_mean, bn1_rstd
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_x_batch_norm, conv1, x_batch_norm_mean, x_batch_norm_rstd
+    del grad_bn1, conv1, bn1_mean, bn1_rstd
     # grad of x = self.conv1(x)
-    _, grad_conv1_weight, _ = aten.convolution_backward(
-        grad_conv1,
-        x,
-        w["conv1.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [False, True, False],
+    _, grad_conv1_weight, _ = conv_backward(
+        grad_conv1, x, w["conv1.weight"], [False, True, False], padding=1
     )  # f32[32, 3, 3, 3]
     return {
         "conv1.weight": grad_conv1_weight,
@@ -178,7 +162,7 @@ def basic_block_forward(
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
     buffers["bn1.num_batches_tracked"].add_(1)
-    bn1_batch_norm = F.batch_norm(
+    bn1 = F.batch_norm(
         conv1,
         buffers["bn1.running_mean"],
         buffers["bn1.running_var"],
@@ -187,14 +171,14 @@ def basic_block_forward(
         True,
     )  # f32[64, 32, 32, 32]
     # out = self.relu(out)
-    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
-    del bn1_batch_norm
+    out_relu = bn1.relu_()  # f32[64, 32, 32, 32]
+    del bn1
     # out = self.conv2(out)
     conv2 = F.conv2d(out_relu, w["conv2.weight"], padding=1)  # f32[64, 32, 32, 32]
     del out_relu
     # out = self.bn2(out)
     buffers["bn2.num_batches_tracked"].add_(1)
-    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+    bn2, bn2_mean, bn2_rstd = torch.native_batch_norm(
         conv2,
         w["bn2.weight"],
         w["bn2.bias"],
@@ -205,11 +189,11 @@ def basic_block_forward(
         1e-05,
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # out += identity
-    layer_0 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
-    del bn2_batch_norm
+    layer_0 = bn2.add_(x)  # f32[64, 32, 32, 32]
+    del bn2
     # return self.relu(out)
     out = layer_0.relu_()  # f32[64, 32, 32, 32]
-    return out, [conv1, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd]
+    return out, [conv1, conv2, bn2_mean, bn2_rstd]
 
 
 def basic_block_forward_2(
@@ -220,7 +204,7 @@ def basic_block_forward_2(
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # out = self.bn1(out)
     buffers["bn1.num_batches_tracked"].add_(1)
-    bn1_batch_norm = F.batch_norm(
+    bn1 = F.batch_norm(
         conv1,
         buffers["bn1.running_mean"],
         buffers["bn1.running_var"],
@@ -229,14 +213,14 @@ def basic_block_forward_2(
         True,
     )  # f32[64, 32, 32, 32]
     # out = self.relu(out)
-    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
-    del bn1_batch_norm
+    out_relu = bn1.relu_()  # f32[64, 32, 32, 32]
+    del bn1
     # out = self.conv2(out)
     conv2 = F.conv2d(out_relu, w["conv2.weight"], padding=1)  # f32[64, 32, 32, 32]
     del out_relu
     # out = self.bn2(out)
     buffers["bn2.num_batches_tracked"].add_(1)
-    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+    bn2, bn2_mean, bn2_rstd = torch.native_batch_norm(
         conv2,
         w["bn2.weight"],
         w["bn2.bias"],
@@ -247,11 +231,11 @@ def basic_block_forward_2(
         1e-05,
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # out += identity
-    layer_1 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
-    del bn2_batch_norm
+    layer_1 = bn2.add_(x)  # f32[64, 32, 32, 32]
+    del bn2
     # return self.relu(out)
     out = layer_1.relu_()  # f32[64, 32, 32, 32]
-    return conv2, out, [conv1, bn2_batch_norm_mean, bn2_batch_norm_rstd]
+    return conv2, out, [conv1, bn2_mean, bn2_rstd]
 
 
 def basic_block_recompute(
@@ -259,98 +243,56 @@ def basic_block_recompute(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Forward again of BasicBlock: layer1.1."""
     # recompute out = self.bn2(out)
-    bn2_batch_norm, bn2_batch_norm_mean, bn2_batch_norm_rstd = torch.native_batch_norm(
+    bn2, bn2_mean, bn2_rstd = torch.native_batch_norm(
         conv2, w["bn2.weight"], w["bn2.bias"], None, None, True, 0.1, 1e-05
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # recompute out += identity
-    layer_1 = bn2_batch_norm.add_(x)  # f32[64, 32, 32, 32]
-    del bn2_batch_norm
+    layer_1 = bn2.add_(x)  # f32[64, 32, 32, 32]
+    del bn2
     # recompute return self.relu(out)
     out = layer_1.relu_()  # f32[64, 32, 32, 32]
-    return bn2_batch_norm_mean, bn2_batch_norm_rstd, out
+    return bn2_mean, bn2_rstd, out
 
 
 def basic_block_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of BasicBlock: layer1.0."""
-    conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(kept)
+    conv2, bn2_mean, bn2_rstd = drain(kept)
     grad_out, out = drain(taken)
     # grad of return self.relu(out)
-    grad_layer_0 = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 32, 32, 32]
+    grad_layer_0 = relu_backward_(grad_out, out)  # f32[64, 32, 32, 32]
     del grad_out, out
     # grad of out = self.bn2(out)
-    grad_conv2, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
-        grad_layer_0,
-        conv2,
-        w["bn2.weight"],
-        None,
-        None,
-        bn2_batch_norm_mean,
-        bn2_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_conv2, grad_bn2_weight, grad_bn2_bias = batch_norm_backward(
+        grad_layer_0, conv2, w["bn2.weight"], bn2_mean, bn2_rstd
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd
+    del conv2, bn2_mean, bn2_rstd
     # recompute out = self.conv1(x)
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # recompute out = self.bn1(out)
-    bn1_batch_norm, bn1_batch_norm_mean, bn1_batch_norm_rstd = torch.native_batch_norm(
+    bn1, bn1_mean, bn1_rstd = torch.native_batch_norm(
         conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # recompute out = self.relu(out)
-    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
-    del bn1_batch_norm
+    out_relu = bn1.relu_()  # f32[64, 32, 32, 32]
+    del bn1
     # grad of out = self.conv2(out)
-    grad_out_relu, grad_conv2_weight, _ = aten.convolution_backward(
-        grad_conv2,
-        out_relu,
-        w["conv2.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_out_relu, grad_conv2_weight, _ = conv_backward(
+        grad_conv2, out_relu, w["conv2.weight"], [True, True, False], padding=1
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
     del grad_conv2, _
     # grad of out = self.relu(out)
-    grad_bn1_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_relu, out_relu, 0, grad_input=grad_out_relu
-    )  # f32[64, 32, 32, 32]
+    grad_bn1 = relu_backward_(grad_out_relu, out_relu)  # f32[64, 32, 32, 32]
     del grad_out_relu, out_relu
     # grad of out = self.bn1(out)
-    grad_conv1, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
-        grad_bn1_batch_norm,
-        conv1,
-        w["bn1.weight"],
-        None,
-        None,
-        bn1_batch_norm_mean,
-        bn1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_conv1, grad_bn1_weight, grad_bn1_bias = batch_norm_backward(
+        grad_bn1, conv1, w["bn1.weight"], bn1_mean, bn1_rstd
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_bn1_batch_norm, conv1, bn1_batch_norm_mean, bn1_batch_norm_rstd
+    del grad_bn1, conv1, bn1_mean, bn1_rstd
     # grad of out = self.conv1(x)
-    grad_x_conv1, grad_conv1_weight, _ = aten.convolution_backward(
-        grad_conv1,
-        x,
-        w["conv1.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_x_conv1, grad_conv1_weight, _ = conv_backward(
+        grad_conv1, x, w["conv1.weight"], [True, True, False], padding=1
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
     del grad_conv1, _
     grad_x = grad_layer_0.add_(grad_x_conv1)  # f32[64, 32, 32, 32]
@@ -369,80 +311,38 @@ def basic_block_backward_2(
 ) -> tuple[Tensor, Tensors]:
     """Backward of BasicBlock: layer1.1."""
     conv1 = kept.pop()
-    grad_out, out, conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd = drain(taken)
+    grad_out, out, conv2, bn2_mean, bn2_rstd = drain(taken)
     # grad of return self.relu(out)
-    grad_layer_1 = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 32, 32, 32]
+    grad_layer_1 = relu_backward_(grad_out, out)  # f32[64, 32, 32, 32]
     del grad_out, out
     # grad of out = self.bn2(out)
-    grad_conv2, grad_bn2_weight, grad_bn2_bias = aten.native_batch_norm_backward(
-        grad_layer_1,
-        conv2,
-        w["bn2.weight"],
-        None,
-        None,
-        bn2_batch_norm_mean,
-        bn2_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_conv2, grad_bn2_weight, grad_bn2_bias = batch_norm_backward(
+        grad_layer_1, conv2, w["bn2.weight"], bn2_mean, bn2_rstd
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del conv2, bn2_batch_norm_mean, bn2_batch_norm_rstd
+    del conv2, bn2_mean, bn2_rstd
     # recompute out = self.bn1(out)
-    bn1_batch_norm, bn1_batch_norm_mean, bn1_batch_norm_rstd = torch.native_batch_norm(
+    bn1, bn1_mean, bn1_rstd = torch.native_batch_norm(
         conv1, w["bn1.weight"], w["bn1.bias"], None, None, True, 0.1, 1e-05
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
     # recompute out = self.relu(out)
-    out_relu = bn1_batch_norm.relu_()  # f32[64, 32, 32, 32]
-    del bn1_batch_norm
+    out_relu = bn1.relu_()  # f32[64, 32, 32, 32]
+    del bn1
     # grad of out = self.conv2(out)
-    grad_out_relu, grad_conv2_weight, _ = aten.convolution_backward(
-        grad_conv2,
-        out_relu,
-        w["conv2.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_out_relu, grad_conv2_weight, _ = conv_backward(
+        grad_conv2, out_relu, w["conv2.weight"], [True, True, False], padding=1
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
     del grad_conv2, _
     # grad of out = self.relu(out)
-    grad_bn1_batch_norm = aten.threshold_backward.grad_input(
-        grad_out_relu, out_relu, 0, grad_input=grad_out_relu
-    )  # f32[64, 32, 32, 32]
+    grad_bn1 = relu_backward_(grad_out_relu, out_relu)  # f32[64, 32, 32, 32]
     del grad_out_relu, out_relu
     # grad of out = self.bn1(out)
-    grad_conv1, grad_bn1_weight, grad_bn1_bias = aten.native_batch_norm_backward(
-        grad_bn1_batch_norm,
-        conv1,
-        w["bn1.weight"],
-        None,
-        None,
-        bn1_batch_norm_mean,
-        bn1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_conv1, grad_bn1_weight, grad_bn1_bias = batch_norm_backward(
+        grad_bn1, conv1, w["bn1.weight"], bn1_mean, bn1_rstd
     )  # f32[64, 32, 32, 32], f32[32], f32[32]
-    del grad_bn1_batch_norm, conv1, bn1_batch_norm_mean, bn1_batch_norm_rstd
+    del grad_bn1, conv1, bn1_mean, bn1_rstd
     # grad of out = self.conv1(x)
-    grad_x_conv1, grad_conv1_weight, _ = aten.convolution_backward(
-        grad_conv1,
-        x,
-        w["conv1.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_x_conv1, grad_conv1_weight, _ = conv_backward(
+        grad_conv1, x, w["conv1.weight"], [True, True, False], padding=1
     )  # f32[64, 32, 32, 32], f32[32, 32, 3, 3]
     del grad_conv1, _
     grad_x = grad_layer_1.add_(grad_x_conv1)  # f32[64, 32, 32, 32]
@@ -459,17 +359,18 @@ def basic_block_backward_2(
 # ---- layer2: layer2 ----
 
 
-def layer2_layer_0_part1_forward(
-    x: Tensor, w: Tensors, buffers: Tensors
+def layer2_layer_0_forward(
+    taken: list[Tensor], w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of layer_0_part1 in layer2."""
+    """Forward of layer_0 in layer2."""
+    x = taken.pop()
     # 0: out = self.conv1(x)
     layer_0_conv1 = F.conv2d(
         x, w["0.conv1.weight"], stride=2, padding=1
     )  # f32[64, 64, 16, 16]
     # 0: out = self.bn1(out)
     buffers["0.bn1.num_batches_tracked"].add_(1)
-    layer_0_bn1_batch_norm = F.batch_norm(
+    layer_0_bn1 = F.batch_norm(
         layer_0_conv1,
         buffers["0.bn1.running_mean"],
         buffers["0.bn1.running_var"],
@@ -478,8 +379,8 @@ def layer2_layer_0_part1_forward(
         True,
     )  # f32[64, 64, 16, 16]
     # 0: out = self.relu(out)
-    relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
-    del layer_0_bn1_batch_norm
+    relu = layer_0_bn1.relu_()  # f32[64, 64, 16, 16]
+    del layer_0_bn1
     # 0: out = self.conv2(out)
     layer_0_conv2 = F.conv2d(
         relu, w["0.conv2.weight"], padding=1
@@ -487,26 +388,15 @@ def layer2_layer_0_part1_forward(
     del relu
     # 0: out = self.bn2(out)
     buffers["0.bn2.num_batches_tracked"].add_(1)
-    return layer_0_conv2, [layer_0_conv1]
-
-
-def layer2_layer_0_part2_forward(
-    taken: list[Tensor], layer_0_conv2: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of layer_0_part2 in layer2."""
-    x = taken.pop()
-    # 0: out = self.bn2(out)
-    layer_0_bn2_batch_norm, layer_0_bn2_batch_norm_mean, layer_0_bn2_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_0_conv2,
-            w["0.bn2.weight"],
-            w["0.bn2.bias"],
-            buffers["0.bn2.running_mean"],
-            buffers["0.bn2.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_0_bn2, layer_0_bn2_mean, layer_0_bn2_rstd = torch.native_batch_norm(
+        layer_0_conv2,
+        w["0.bn2.weight"],
+        w["0.bn2.bias"],
+        buffers["0.bn2.running_mean"],
+        buffers["0.bn2.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     # downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
@@ -527,13 +417,15 @@ def layer2_layer_0_part2_forward(
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     del layer_0_downsample_0
     # 0: out += identity
-    layer_0 = layer_0_bn2_batch_norm.add_(identity)  # f32[64, 64, 16, 16]
-    del layer_0_bn2_batch_norm, identity
+    layer_0 = layer_0_bn2.add_(identity)  # f32[64, 64, 16, 16]
+    del layer_0_bn2, identity
     # 0: return self.relu(out)
     layer_0_relu_relu = layer_0.relu_()  # f32[64, 64, 16, 16]
     return layer_0_relu_relu, [
-        layer_0_bn2_batch_norm_mean,
-        layer_0_bn2_batch_norm_rstd,
+        layer_0_conv1,
+        layer_0_conv2,
+        layer_0_bn2_mean,
+        layer_0_bn2_rstd,
         identity_mean,
         identity_rstd,
     ]
@@ -549,52 +441,48 @@ def layer2_layer_1_forward(
     )  # f32[64, 64, 16, 16]
     # 1: out = self.bn1(out)
     buffers["1.bn1.num_batches_tracked"].add_(1)
-    layer_1_bn1_batch_norm, layer_1_bn1_batch_norm_mean, layer_1_bn1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_1_conv1,
-            w["1.bn1.weight"],
-            w["1.bn1.bias"],
-            buffers["1.bn1.running_mean"],
-            buffers["1.bn1.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_1_bn1, layer_1_bn1_mean, layer_1_bn1_rstd = torch.native_batch_norm(
+        layer_1_conv1,
+        w["1.bn1.weight"],
+        w["1.bn1.bias"],
+        buffers["1.bn1.running_mean"],
+        buffers["1.bn1.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     # 1: out = self.relu(out)
-    layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
-    del layer_1_bn1_batch_norm
+    layer_1_relu_relu = layer_1_bn1.relu_()  # f32[64, 64, 16, 16]
+    del layer_1_bn1
     # 1: out = self.conv2(out)
     layer_1_conv2 = F.conv2d(
         layer_1_relu_relu, w["1.conv2.weight"], padding=1
     )  # f32[64, 64, 16, 16]
     # 1: out = self.bn2(out)
     buffers["1.bn2.num_batches_tracked"].add_(1)
-    layer_1_bn2_batch_norm, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_1_conv2,
-            w["1.bn2.weight"],
-            w["1.bn2.bias"],
-            buffers["1.bn2.running_mean"],
-            buffers["1.bn2.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_1_bn2, layer_1_bn2_mean, layer_1_bn2_rstd = torch.native_batch_norm(
+        layer_1_conv2,
+        w["1.bn2.weight"],
+        w["1.bn2.bias"],
+        buffers["1.bn2.running_mean"],
+        buffers["1.bn2.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     # 1: out += identity
-    layer_1 = layer_1_bn2_batch_norm.add_(layer_0_relu_relu)  # f32[64, 64, 16, 16]
-    del layer_1_bn2_batch_norm
+    layer_1 = layer_1_bn2.add_(layer_0_relu_relu)  # f32[64, 64, 16, 16]
+    del layer_1_bn2
     # 1: return self.relu(out)
     out = layer_1.relu_()  # f32[64, 64, 16, 16]
     return out, [
         layer_1_conv1,
-        layer_1_bn1_batch_norm_mean,
-        layer_1_bn1_batch_norm_rstd,
+        layer_1_bn1_mean,
+        layer_1_bn1_rstd,
         layer_1_relu_relu,
         layer_1_conv2,
-        layer_1_bn2_batch_norm_mean,
-        layer_1_bn2_batch_norm_rstd,
+        layer_1_bn2_mean,
+        layer_1_bn2_rstd,
     ]
 
 
@@ -608,95 +496,64 @@ def layer2_layer_1_backward(
     """Backward of layer_1 in layer2."""
     (
         layer_1_conv1,
-        layer_1_bn1_batch_norm_mean,
-        layer_1_bn1_batch_norm_rstd,
+        layer_1_bn1_mean,
+        layer_1_bn1_rstd,
         layer_1_relu_relu,
         layer_1_conv2,
-        layer_1_bn2_batch_norm_mean,
-        layer_1_bn2_batch_norm_rstd,
+        layer_1_bn2_mean,
+        layer_1_bn2_rstd,
     ) = drain(kept)
     grad_out, out = drain(taken)
     # grad of 1: return self.relu(out)
-    grad_layer_1 = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 64, 16, 16]
+    grad_layer_1 = relu_backward_(grad_out, out)  # f32[64, 64, 16, 16]
     del grad_out, out
     # grad of 1: out = self.bn2(out)
     grad_layer_1_conv2, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
-        aten.native_batch_norm_backward(
+        batch_norm_backward(
             grad_layer_1,
             layer_1_conv2,
             w["1.bn2.weight"],
-            None,
-            None,
-            layer_1_bn2_batch_norm_mean,
-            layer_1_bn2_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_1_bn2_mean,
+            layer_1_bn2_rstd,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del layer_1_conv2, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd
+    del layer_1_conv2, layer_1_bn2_mean, layer_1_bn2_rstd
     # grad of 1: out = self.conv2(out)
-    grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
+    grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = conv_backward(
         grad_layer_1_conv2,
         layer_1_relu_relu,
         w["1.conv2.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, False],
+        padding=1,
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
     del grad_layer_1_conv2, _
     # grad of 1: out = self.relu(out)
-    grad_layer_1_bn1_batch_norm = aten.threshold_backward.grad_input(
-        grad_layer_1_relu_relu, layer_1_relu_relu, 0, grad_input=grad_layer_1_relu_relu
+    grad_layer_1_bn1 = relu_backward_(
+        grad_layer_1_relu_relu, layer_1_relu_relu
     )  # f32[64, 64, 16, 16]
     del grad_layer_1_relu_relu, layer_1_relu_relu
     # grad of 1: out = self.bn1(out)
     grad_layer_1_conv1, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_1_bn1_batch_norm,
+        batch_norm_backward(
+            grad_layer_1_bn1,
             layer_1_conv1,
             w["1.bn1.weight"],
-            None,
-            None,
-            layer_1_bn1_batch_norm_mean,
-            layer_1_bn1_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_1_bn1_mean,
+            layer_1_bn1_rstd,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del (
-        grad_layer_1_bn1_batch_norm,
-        layer_1_conv1,
-        layer_1_bn1_batch_norm_mean,
-        layer_1_bn1_batch_norm_rstd,
-    )
-    # recompute part of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
+    del grad_layer_1_bn1, layer_1_conv1, layer_1_bn1_mean, layer_1_bn1_rstd
+    # recompute downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 64, 16, 16]
     # grad of 1: out = self.conv1(x)
-    grad_layer_0_relu_relu_1_conv1, grad_layer_1_conv1_weight, _ = (
-        aten.convolution_backward(
-            grad_layer_1_conv1,
-            layer_0_relu_relu,
-            w["1.conv1.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_layer_0_relu_relu_1_conv1, grad_layer_1_conv1_weight, _ = conv_backward(
+        grad_layer_1_conv1,
+        layer_0_relu_relu,
+        w["1.conv1.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
     del grad_layer_1_conv1, _
     # grad of out = self.conv1(x)
@@ -717,22 +574,22 @@ def layer2_layer_1_backward(
     )
 
 
-def layer2_layer_0_part2_backward(
+def layer2_layer_0_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensors]:
-    """Backward of layer_0_part2 in layer2."""
+) -> tuple[Tensor, Tensors]:
+    """Backward of layer_0 in layer2."""
     (
-        layer_0_bn2_batch_norm_mean,
-        layer_0_bn2_batch_norm_rstd,
+        layer_0_conv1,
+        layer_0_conv2,
+        layer_0_bn2_mean,
+        layer_0_bn2_rstd,
         identity_mean,
         identity_rstd,
     ) = drain(kept)
-    grad_layer_0_relu_relu, layer_0_relu_relu, layer_0_downsample_0, layer_0_conv2 = (
-        drain(taken)
-    )
+    grad_layer_0_relu_relu, layer_0_relu_relu, layer_0_downsample_0 = drain(taken)
     # grad of 0: return self.relu(out)
-    grad_layer_0 = aten.threshold_backward.grad_input(
-        grad_layer_0_relu_relu, layer_0_relu_relu, 0, grad_input=grad_layer_0_relu_relu
+    grad_layer_0 = relu_backward_(
+        grad_layer_0_relu_relu, layer_0_relu_relu
     )  # f32[64, 64, 16, 16]
     del grad_layer_0_relu_relu, layer_0_relu_relu
     # grad of downsample.1 (BatchNorm2d) in 0: identity = self.downsample(x)
@@ -740,140 +597,68 @@ def layer2_layer_0_part2_backward(
         grad_layer_0_downsample_0,
         grad_layer_0_downsample_1_weight,
         grad_layer_0_downsample_1_bias,
-    ) = aten.native_batch_norm_backward(
+    ) = batch_norm_backward(
         grad_layer_0,
         layer_0_downsample_0,
         w["0.downsample.1.weight"],
-        None,
-        None,
         identity_mean,
         identity_rstd,
-        True,
-        1e-05,
-        [True, True, True],
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     del layer_0_downsample_0, identity_mean, identity_rstd
     # grad of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
-    grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = (
-        aten.convolution_backward(
-            grad_layer_0_downsample_0,
-            x,
-            w["0.downsample.0.weight"],
-            [0],
-            [2, 2],
-            [0, 0],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = conv_backward(
+        grad_layer_0_downsample_0,
+        x,
+        w["0.downsample.0.weight"],
+        [True, True, False],
+        stride=2,
     )  # f32[64, 32, 32, 32], f32[64, 32, 1, 1]
     del grad_layer_0_downsample_0, _
     # grad of 0: out = self.bn2(out)
     grad_layer_0_conv2, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
-        aten.native_batch_norm_backward(
+        batch_norm_backward(
             grad_layer_0,
             layer_0_conv2,
             w["0.bn2.weight"],
-            None,
-            None,
-            layer_0_bn2_batch_norm_mean,
-            layer_0_bn2_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_0_bn2_mean,
+            layer_0_bn2_rstd,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    return (
-        grad_x_0_downsample_0,
-        grad_layer_0_conv2,
-        {
-            "0.bn2.weight": grad_layer_0_bn2_weight,
-            "0.bn2.bias": grad_layer_0_bn2_bias,
-            "0.downsample.0.weight": grad_layer_0_downsample_0_weight,
-            "0.downsample.1.weight": grad_layer_0_downsample_1_weight,
-            "0.downsample.1.bias": grad_layer_0_downsample_1_bias,
-        },
-    )
-
-
-def layer2_layer_0_part1_backward(
-    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of layer_0_part1 in layer2."""
-    layer_0_conv1 = kept.pop()
-    grad_layer_0_conv2, grad_x_0_downsample_0 = drain(taken)
+    del grad_layer_0, layer_0_conv2, layer_0_bn2_mean, layer_0_bn2_rstd
     # recompute 0: out = self.bn1(out)
-    layer_0_bn1_batch_norm, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_0_conv1,
-            w["0.bn1.weight"],
-            w["0.bn1.bias"],
-            None,
-            None,
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_0_bn1, layer_0_bn1_mean, layer_0_bn1_rstd = torch.native_batch_norm(
+        layer_0_conv1, w["0.bn1.weight"], w["0.bn1.bias"], None, None, True, 0.1, 1e-05
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
     # recompute 0: out = self.relu(out)
-    relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 64, 16, 16]
-    del layer_0_bn1_batch_norm
+    relu = layer_0_bn1.relu_()  # f32[64, 64, 16, 16]
+    del layer_0_bn1
     # grad of 0: out = self.conv2(out)
-    grad_relu, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
-        grad_layer_0_conv2,
-        relu,
-        w["0.conv2.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_relu, grad_layer_0_conv2_weight, _ = conv_backward(
+        grad_layer_0_conv2, relu, w["0.conv2.weight"], [True, True, False], padding=1
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
     del grad_layer_0_conv2, _
     # grad of 0: out = self.relu(out)
-    grad_layer_0_bn1_batch_norm = aten.threshold_backward.grad_input(
-        grad_relu, relu, 0, grad_input=grad_relu
-    )  # f32[64, 64, 16, 16]
+    grad_layer_0_bn1 = relu_backward_(grad_relu, relu)  # f32[64, 64, 16, 16]
     del grad_relu, relu
     # grad of 0: out = self.bn1(out)
     grad_layer_0_conv1, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_0_bn1_batch_norm,
+        batch_norm_backward(
+            grad_layer_0_bn1,
             layer_0_conv1,
             w["0.bn1.weight"],
-            None,
-            None,
-            layer_0_bn1_batch_norm_mean,
-            layer_0_bn1_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_0_bn1_mean,
+            layer_0_bn1_rstd,
         )
     )  # f32[64, 64, 16, 16], f32[64], f32[64]
-    del (
-        grad_layer_0_bn1_batch_norm,
-        layer_0_conv1,
-        layer_0_bn1_batch_norm_mean,
-        layer_0_bn1_batch_norm_rstd,
-    )
+    del grad_layer_0_bn1, layer_0_conv1, layer_0_bn1_mean, layer_0_bn1_rstd
     # grad of 0: out = self.conv1(x)
-    grad_x_0_conv1, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
+    grad_x_0_conv1, grad_layer_0_conv1_weight, _ = conv_backward(
         grad_layer_0_conv1,
         x,
         w["0.conv1.weight"],
-        [0],
-        [2, 2],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, False],
+        stride=2,
+        padding=1,
     )  # f32[64, 32, 32, 32], f32[64, 32, 3, 3]
     del grad_layer_0_conv1, _
     # grad of out = self.conv1(x)
@@ -883,65 +668,53 @@ def layer2_layer_0_part1_backward(
         "0.bn1.weight": grad_layer_0_bn1_weight,
         "0.bn1.bias": grad_layer_0_bn1_bias,
         "0.conv2.weight": grad_layer_0_conv2_weight,
+        "0.bn2.weight": grad_layer_0_bn2_weight,
+        "0.bn2.bias": grad_layer_0_bn2_bias,
+        "0.downsample.0.weight": grad_layer_0_downsample_0_weight,
+        "0.downsample.1.weight": grad_layer_0_downsample_1_weight,
+        "0.downsample.1.bias": grad_layer_0_downsample_1_bias,
     }
 
 
 # ---- layer3: layer3 ----
 
 
-def layer3_layer_0_part1_forward(
+def layer3_layer_0_forward(
     x: Tensor, w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
-    """Forward of layer_0_part1 in layer3."""
+    """Forward of layer_0 in layer3."""
     # 0: out = self.conv1(x)
     layer_0_conv1 = F.conv2d(
         x, w["0.conv1.weight"], stride=2, padding=1
     )  # f32[64, 128, 8, 8]
     # 0: out = self.bn1(out)
     buffers["0.bn1.num_batches_tracked"].add_(1)
-    layer_0_bn1_batch_norm, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_0_conv1,
-            w["0.bn1.weight"],
-            w["0.bn1.bias"],
-            buffers["0.bn1.running_mean"],
-            buffers["0.bn1.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_0_bn1, layer_0_bn1_mean, layer_0_bn1_rstd = torch.native_batch_norm(
+        layer_0_conv1,
+        w["0.bn1.weight"],
+        w["0.bn1.bias"],
+        buffers["0.bn1.running_mean"],
+        buffers["0.bn1.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # 0: out = self.relu(out)
-    relu = layer_0_bn1_batch_norm.relu_()  # f32[64, 128, 8, 8]
-    del layer_0_bn1_batch_norm
+    relu = layer_0_bn1.relu_()  # f32[64, 128, 8, 8]
+    del layer_0_bn1
     # 0: out = self.conv2(out)
     layer_0_conv2 = F.conv2d(relu, w["0.conv2.weight"], padding=1)  # f32[64, 128, 8, 8]
     # 0: out = self.bn2(out)
     buffers["0.bn2.num_batches_tracked"].add_(1)
-    return layer_0_conv2, [
-        layer_0_conv1,
-        layer_0_bn1_batch_norm_mean,
-        layer_0_bn1_batch_norm_rstd,
-        relu,
-    ]
-
-
-def layer3_layer_0_part2_forward(
-    layer_0_conv2: Tensor, x: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, list[Tensor]]:
-    """Forward of layer_0_part2 in layer3."""
-    # 0: out = self.bn2(out)
-    layer_0_bn2_batch_norm, layer_0_bn2_batch_norm_mean, layer_0_bn2_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_0_conv2,
-            w["0.bn2.weight"],
-            w["0.bn2.bias"],
-            buffers["0.bn2.running_mean"],
-            buffers["0.bn2.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_0_bn2, layer_0_bn2_mean, layer_0_bn2_rstd = torch.native_batch_norm(
+        layer_0_conv2,
+        w["0.bn2.weight"],
+        w["0.bn2.bias"],
+        buffers["0.bn2.running_mean"],
+        buffers["0.bn2.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
@@ -961,13 +734,18 @@ def layer3_layer_0_part2_forward(
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     del layer_0_downsample_0
     # 0: out += identity
-    layer_0 = layer_0_bn2_batch_norm.add_(identity)  # f32[64, 128, 8, 8]
-    del layer_0_bn2_batch_norm, identity
+    layer_0 = layer_0_bn2.add_(identity)  # f32[64, 128, 8, 8]
+    del layer_0_bn2, identity
     # 0: return self.relu(out)
     layer_0_relu_relu = layer_0.relu_()  # f32[64, 128, 8, 8]
     return layer_0_relu_relu, [
-        layer_0_bn2_batch_norm_mean,
-        layer_0_bn2_batch_norm_rstd,
+        layer_0_conv1,
+        layer_0_bn1_mean,
+        layer_0_bn1_rstd,
+        relu,
+        layer_0_conv2,
+        layer_0_bn2_mean,
+        layer_0_bn2_rstd,
         identity_mean,
         identity_rstd,
     ]
@@ -983,52 +761,48 @@ def layer3_layer_1_forward(
     )  # f32[64, 128, 8, 8]
     # 1: out = self.bn1(out)
     buffers["1.bn1.num_batches_tracked"].add_(1)
-    layer_1_bn1_batch_norm, layer_1_bn1_batch_norm_mean, layer_1_bn1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_1_conv1,
-            w["1.bn1.weight"],
-            w["1.bn1.bias"],
-            buffers["1.bn1.running_mean"],
-            buffers["1.bn1.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_1_bn1, layer_1_bn1_mean, layer_1_bn1_rstd = torch.native_batch_norm(
+        layer_1_conv1,
+        w["1.bn1.weight"],
+        w["1.bn1.bias"],
+        buffers["1.bn1.running_mean"],
+        buffers["1.bn1.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # 1: out = self.relu(out)
-    layer_1_relu_relu = layer_1_bn1_batch_norm.relu_()  # f32[64, 128, 8, 8]
-    del layer_1_bn1_batch_norm
+    layer_1_relu_relu = layer_1_bn1.relu_()  # f32[64, 128, 8, 8]
+    del layer_1_bn1
     # 1: out = self.conv2(out)
     layer_1_conv2 = F.conv2d(
         layer_1_relu_relu, w["1.conv2.weight"], padding=1
     )  # f32[64, 128, 8, 8]
     # 1: out = self.bn2(out)
     buffers["1.bn2.num_batches_tracked"].add_(1)
-    layer_1_bn2_batch_norm, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_1_conv2,
-            w["1.bn2.weight"],
-            w["1.bn2.bias"],
-            buffers["1.bn2.running_mean"],
-            buffers["1.bn2.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_1_bn2, layer_1_bn2_mean, layer_1_bn2_rstd = torch.native_batch_norm(
+        layer_1_conv2,
+        w["1.bn2.weight"],
+        w["1.bn2.bias"],
+        buffers["1.bn2.running_mean"],
+        buffers["1.bn2.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     # 1: out += identity
-    layer_1 = layer_1_bn2_batch_norm.add_(layer_0_relu_relu)  # f32[64, 128, 8, 8]
-    del layer_1_bn2_batch_norm
+    layer_1 = layer_1_bn2.add_(layer_0_relu_relu)  # f32[64, 128, 8, 8]
+    del layer_1_bn2
     # 1: return self.relu(out)
     out = layer_1.relu_()  # f32[64, 128, 8, 8]
     return out, [
         layer_1_conv1,
-        layer_1_bn1_batch_norm_mean,
-        layer_1_bn1_batch_norm_rstd,
+        layer_1_bn1_mean,
+        layer_1_bn1_rstd,
         layer_1_relu_relu,
         layer_1_conv2,
-        layer_1_bn2_batch_norm_mean,
-        layer_1_bn2_batch_norm_rstd,
+        layer_1_bn2_mean,
+        layer_1_bn2_rstd,
     ]
 
 
@@ -1038,92 +812,61 @@ def layer3_layer_1_backward(
     """Backward of layer_1 in layer3."""
     (
         layer_1_conv1,
-        layer_1_bn1_batch_norm_mean,
-        layer_1_bn1_batch_norm_rstd,
+        layer_1_bn1_mean,
+        layer_1_bn1_rstd,
         layer_1_relu_relu,
         layer_1_conv2,
-        layer_1_bn2_batch_norm_mean,
-        layer_1_bn2_batch_norm_rstd,
+        layer_1_bn2_mean,
+        layer_1_bn2_rstd,
     ) = drain(kept)
     grad_out, out = drain(taken)
     # grad of 1: return self.relu(out)
-    grad_layer_1 = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[64, 128, 8, 8]
+    grad_layer_1 = relu_backward_(grad_out, out)  # f32[64, 128, 8, 8]
     del grad_out, out
     # grad of 1: out = self.bn2(out)
     grad_layer_1_conv2, grad_layer_1_bn2_weight, grad_layer_1_bn2_bias = (
-        aten.native_batch_norm_backward(
+        batch_norm_backward(
             grad_layer_1,
             layer_1_conv2,
             w["1.bn2.weight"],
-            None,
-            None,
-            layer_1_bn2_batch_norm_mean,
-            layer_1_bn2_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_1_bn2_mean,
+            layer_1_bn2_rstd,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del layer_1_conv2, layer_1_bn2_batch_norm_mean, layer_1_bn2_batch_norm_rstd
+    del layer_1_conv2, layer_1_bn2_mean, layer_1_bn2_rstd
     # grad of 1: out = self.conv2(out)
     # --- peak of the step, in layer3 ---
-    grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = aten.convolution_backward(
+    grad_layer_1_relu_relu, grad_layer_1_conv2_weight, _ = conv_backward(
         grad_layer_1_conv2,
         layer_1_relu_relu,
         w["1.conv2.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, False],
+        padding=1,
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
     del grad_layer_1_conv2, _
     # grad of 1: out = self.relu(out)
-    grad_layer_1_bn1_batch_norm = aten.threshold_backward.grad_input(
-        grad_layer_1_relu_relu, layer_1_relu_relu, 0, grad_input=grad_layer_1_relu_relu
+    grad_layer_1_bn1 = relu_backward_(
+        grad_layer_1_relu_relu, layer_1_relu_relu
     )  # f32[64, 128, 8, 8]
     del grad_layer_1_relu_relu, layer_1_relu_relu
     # grad of 1: out = self.bn1(out)
     grad_layer_1_conv1, grad_layer_1_bn1_weight, grad_layer_1_bn1_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_1_bn1_batch_norm,
+        batch_norm_backward(
+            grad_layer_1_bn1,
             layer_1_conv1,
             w["1.bn1.weight"],
-            None,
-            None,
-            layer_1_bn1_batch_norm_mean,
-            layer_1_bn1_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_1_bn1_mean,
+            layer_1_bn1_rstd,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del (
-        grad_layer_1_bn1_batch_norm,
-        layer_1_conv1,
-        layer_1_bn1_batch_norm_mean,
-        layer_1_bn1_batch_norm_rstd,
-    )
+    del grad_layer_1_bn1, layer_1_conv1, layer_1_bn1_mean, layer_1_bn1_rstd
     # grad of 1: out = self.conv1(x)
-    grad_layer_0_relu_relu_1_conv1, grad_layer_1_conv1_weight, _ = (
-        aten.convolution_backward(
-            grad_layer_1_conv1,
-            layer_0_relu_relu,
-            w["1.conv1.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_layer_0_relu_relu_1_conv1, grad_layer_1_conv1_weight, _ = conv_backward(
+        grad_layer_1_conv1,
+        layer_0_relu_relu,
+        w["1.conv1.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
     del grad_layer_1_conv1, _
     # grad of out = self.conv1(x)
@@ -1140,23 +883,28 @@ def layer3_layer_1_backward(
     }
 
 
-def layer3_layer_0_part2_backward(
+def layer3_layer_0_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensors]:
-    """Backward of layer_0_part2 in layer3."""
+) -> tuple[Tensor, Tensors]:
+    """Backward of layer_0 in layer3."""
     (
-        layer_0_bn2_batch_norm_mean,
-        layer_0_bn2_batch_norm_rstd,
+        layer_0_conv1,
+        layer_0_bn1_mean,
+        layer_0_bn1_rstd,
+        relu,
+        layer_0_conv2,
+        layer_0_bn2_mean,
+        layer_0_bn2_rstd,
         identity_mean,
         identity_rstd,
     ) = drain(kept)
-    grad_layer_0_relu_relu, layer_0_relu_relu, layer_0_conv2 = drain(taken)
+    grad_layer_0_relu_relu, layer_0_relu_relu = drain(taken)
     # grad of 0: return self.relu(out)
-    grad_layer_0 = aten.threshold_backward.grad_input(
-        grad_layer_0_relu_relu, layer_0_relu_relu, 0, grad_input=grad_layer_0_relu_relu
+    grad_layer_0 = relu_backward_(
+        grad_layer_0_relu_relu, layer_0_relu_relu
     )  # f32[64, 128, 8, 8]
     del grad_layer_0_relu_relu, layer_0_relu_relu
-    # recompute part of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
+    # recompute downsample.0 (Conv2d) in 0: identity = self.downsample(x)
     layer_0_downsample_0 = F.conv2d(
         x, w["0.downsample.0.weight"], stride=2
     )  # f32[64, 128, 8, 8]
@@ -1165,126 +913,61 @@ def layer3_layer_0_part2_backward(
         grad_layer_0_downsample_0,
         grad_layer_0_downsample_1_weight,
         grad_layer_0_downsample_1_bias,
-    ) = aten.native_batch_norm_backward(
+    ) = batch_norm_backward(
         grad_layer_0,
         layer_0_downsample_0,
         w["0.downsample.1.weight"],
-        None,
-        None,
         identity_mean,
         identity_rstd,
-        True,
-        1e-05,
-        [True, True, True],
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
     del layer_0_downsample_0, identity_mean, identity_rstd
     # grad of downsample.0 (Conv2d) in 0: identity = self.downsample(x)
-    grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = (
-        aten.convolution_backward(
-            grad_layer_0_downsample_0,
-            x,
-            w["0.downsample.0.weight"],
-            [0],
-            [2, 2],
-            [0, 0],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_x_0_downsample_0, grad_layer_0_downsample_0_weight, _ = conv_backward(
+        grad_layer_0_downsample_0,
+        x,
+        w["0.downsample.0.weight"],
+        [True, True, False],
+        stride=2,
     )  # f32[64, 64, 16, 16], f32[128, 64, 1, 1]
     del grad_layer_0_downsample_0, _
     # grad of 0: out = self.bn2(out)
     grad_layer_0_conv2, grad_layer_0_bn2_weight, grad_layer_0_bn2_bias = (
-        aten.native_batch_norm_backward(
+        batch_norm_backward(
             grad_layer_0,
             layer_0_conv2,
             w["0.bn2.weight"],
-            None,
-            None,
-            layer_0_bn2_batch_norm_mean,
-            layer_0_bn2_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_0_bn2_mean,
+            layer_0_bn2_rstd,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    return (
-        grad_x_0_downsample_0,
-        grad_layer_0_conv2,
-        {
-            "0.bn2.weight": grad_layer_0_bn2_weight,
-            "0.bn2.bias": grad_layer_0_bn2_bias,
-            "0.downsample.0.weight": grad_layer_0_downsample_0_weight,
-            "0.downsample.1.weight": grad_layer_0_downsample_1_weight,
-            "0.downsample.1.bias": grad_layer_0_downsample_1_bias,
-        },
-    )
-
-
-def layer3_layer_0_part1_backward(
-    kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of layer_0_part1 in layer3."""
-    layer_0_conv1, layer_0_bn1_batch_norm_mean, layer_0_bn1_batch_norm_rstd, relu = (
-        drain(kept)
-    )
-    grad_layer_0_conv2, grad_x_0_downsample_0 = drain(taken)
+    del grad_layer_0, layer_0_conv2, layer_0_bn2_mean, layer_0_bn2_rstd
     # grad of 0: out = self.conv2(out)
-    grad_relu, grad_layer_0_conv2_weight, _ = aten.convolution_backward(
-        grad_layer_0_conv2,
-        relu,
-        w["0.conv2.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_relu, grad_layer_0_conv2_weight, _ = conv_backward(
+        grad_layer_0_conv2, relu, w["0.conv2.weight"], [True, True, False], padding=1
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
     del grad_layer_0_conv2, _
     # grad of 0: out = self.relu(out)
-    grad_layer_0_bn1_batch_norm = aten.threshold_backward.grad_input(
-        grad_relu, relu, 0, grad_input=grad_relu
-    )  # f32[64, 128, 8, 8]
+    grad_layer_0_bn1 = relu_backward_(grad_relu, relu)  # f32[64, 128, 8, 8]
     del grad_relu, relu
     # grad of 0: out = self.bn1(out)
     grad_layer_0_conv1, grad_layer_0_bn1_weight, grad_layer_0_bn1_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_0_bn1_batch_norm,
+        batch_norm_backward(
+            grad_layer_0_bn1,
             layer_0_conv1,
             w["0.bn1.weight"],
-            None,
-            None,
-            layer_0_bn1_batch_norm_mean,
-            layer_0_bn1_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
+            layer_0_bn1_mean,
+            layer_0_bn1_rstd,
         )
     )  # f32[64, 128, 8, 8], f32[128], f32[128]
-    del (
-        grad_layer_0_bn1_batch_norm,
-        layer_0_conv1,
-        layer_0_bn1_batch_norm_mean,
-        layer_0_bn1_batch_norm_rstd,
-    )
+    del grad_layer_0_bn1, layer_0_conv1, layer_0_bn1_mean, layer_0_bn1_rstd
     # grad of 0: out = self.conv1(x)
-    grad_x_0_conv1, grad_layer_0_conv1_weight, _ = aten.convolution_backward(
+    grad_x_0_conv1, grad_layer_0_conv1_weight, _ = conv_backward(
         grad_layer_0_conv1,
         x,
         w["0.conv1.weight"],
-        [0],
-        [2, 2],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, False],
+        stride=2,
+        padding=1,
     )  # f32[64, 64, 16, 16], f32[128, 64, 3, 3]
     del grad_layer_0_conv1, _
     # grad of out = self.conv1(x)
@@ -1294,6 +977,11 @@ def layer3_layer_0_part1_backward(
         "0.bn1.weight": grad_layer_0_bn1_weight,
         "0.bn1.bias": grad_layer_0_bn1_bias,
         "0.conv2.weight": grad_layer_0_conv2_weight,
+        "0.bn2.weight": grad_layer_0_bn2_weight,
+        "0.bn2.bias": grad_layer_0_bn2_bias,
+        "0.downsample.0.weight": grad_layer_0_downsample_0_weight,
+        "0.downsample.1.weight": grad_layer_0_downsample_1_weight,
+        "0.downsample.1.bias": grad_layer_0_downsample_1_bias,
     }
 
 
@@ -1361,8 +1049,65 @@ def drain(values: list[Tensor]) -> list[Tensor]:
     return found
 
 
+def batch_norm_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    eps: float = 1e-05,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of F.batch_norm's input, weight and bias, by the statistics of the batch."""
+    found: tuple[Tensor, Tensor, Tensor] = aten.native_batch_norm_backward(
+        grad, x, weight, None, None, mean, rstd, True, eps, [True, True, True]
+    )
+    return found
+
+
+def conv_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    wanted: list[bool],
+    stride: int | list[int] = 1,
+    padding: int | list[int] = 0,
+    dilation: int | list[int] = 1,
+    transposed: bool = False,
+    output_padding: int | list[int] = 0,
+    groups: int = 1,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of a convolution's input, weight and bias, of each that is wanted."""
+
+    def each(n: int | list[int]) -> list[int]:
+        return [n] * (weight.dim() - 2) if isinstance(n, int) else n
+
+    found: tuple[Tensor, Tensor, Tensor] = aten.convolution_backward(
+        grad,
+        x,
+        weight,
+        [grad.shape[1]] if wanted[2] else [0],
+        each(stride),
+        each(padding),
+        each(dilation),
+        transposed,
+        each(output_padding),
+        groups,
+        wanted,
+    )
+    return found
+
+
+def relu_backward_(grad: Tensor, out: Tensor) -> Tensor:
+    """Gradient of F.relu's input in the storage of that of its output."""
+    found: Tensor = aten.threshold_backward.grad_input(grad, out, 0, grad_input=grad)
+    return found
+
+
 class RematStep(torch.autograd.Function):
-    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+    """A block of the step: `forward` runs it, `backward` when autograd gets there.
+
+    Autograd sees the empty `token` go through the blocks one after the other; tensors go by `live`.
+    """
 
     weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
     buffers: tuple[str, ...] = ()  # what its forward updates
@@ -1434,8 +1179,8 @@ class Conv1ReluStep(RematStep):
                 live.take("grad_x", i + 1),
                 live.take("x", i + 1),
                 live.take("conv1", i),
-                live.take("x_batch_norm_mean", i),
-                live.take("x_batch_norm_rstd", i),
+                live.take("bn1_mean", i),
+                live.take("bn1_rstd", i),
             ],
             live["x"],
             w,
@@ -1446,9 +1191,8 @@ class Conv1ReluStep(RematStep):
 class BasicBlockStep(RematStep):
     """layer1.0.
 
-    Keeps: conv2 8.0 MiB, bn2_batch_norm_mean 128 B, bn2_batch_norm_rstd 128 B.
-    Runs again: conv1, bn1_batch_norm, out_relu, conv1 and x_batch_norm and out of
-    conv1..relu.
+    Keeps: conv2 8.0 MiB, bn2_mean 128 B, bn2_rstd 128 B.
+    Runs again: conv1, bn1, out_relu, conv1 and bn1 and out of conv1..relu.
     """
 
     buffers = (
@@ -1474,8 +1218,8 @@ class BasicBlockStep(RematStep):
         w_1_before = live["w", i - 1]
         (
             live["conv1", i - 1],
-            live["x_batch_norm_mean", i - 1],
-            live["x_batch_norm_rstd", i - 1],
+            live["bn1_mean", i - 1],
+            live["bn1_rstd", i - 1],
             live["x", i],
         ) = conv1_relu_recompute(live["x"], w_1_before)
         live["grad_x", i], grads = basic_block_backward(
@@ -1492,7 +1236,7 @@ class BasicBlockStep_2(RematStep):
 
     Keeps: conv1 8.0 MiB, conv2 8.0 MiB.
     Its input, x 8.0 MiB, waits in `live`.
-    Runs again: bn1_batch_norm, out_relu.
+    Runs again: bn1, out_relu.
     """
 
     buffers = (
@@ -1511,7 +1255,7 @@ class BasicBlockStep_2(RematStep):
         live["conv2", i], live["x", i + 1], ctx.kept = basic_block_forward_2(
             live["x", i], w, buffers
         )
-        del ctx.kept[2], ctx.kept[1]  # bn2_batch_norm_mean, bn2_batch_norm_rstd
+        del ctx.kept[2], ctx.kept[1]  # bn2_mean, bn2_rstd
         return token.new_empty(0)
 
     @classmethod
@@ -1523,8 +1267,8 @@ class BasicBlockStep_2(RematStep):
                 live.take("grad_x", i + 1),
                 live.take("x", i + 1),
                 live.take("conv2", i),
-                live.take("bn2_batch_norm_mean", i),
-                live.take("bn2_batch_norm_rstd", i),
+                live.take("bn2_mean", i),
+                live.take("bn2_rstd", i),
             ],
             live["x", i],
             w,
@@ -1535,14 +1279,13 @@ class BasicBlockStep_2(RematStep):
 class Layer2Step(RematStep):
     """layer2.
 
-    Keeps: layer_0_conv1 4.0 MiB, layer_0_conv2 4.0 MiB, layer_0_bn2_batch_norm_mean
-    256 B, layer_0_bn2_batch_norm_rstd 256 B, identity_mean 256 B, identity_rstd 256
-    B, layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB, layer_1_bn1_batch_norm_mean
-    256 B, layer_1_bn1_batch_norm_rstd 256 B, layer_1_relu_relu 4.0 MiB,
-    layer_1_conv2 4.0 MiB, layer_1_bn2_batch_norm_mean 256 B,
-    layer_1_bn2_batch_norm_rstd 256 B.
-    Runs again: layer_0_downsample_0, layer_0_bn1_batch_norm, relu, bn2_batch_norm
-    and layer_1 and out of layer1.1.
+    Keeps: layer_0_conv1 4.0 MiB, layer_0_conv2 4.0 MiB, layer_0_bn2_mean 256 B,
+    layer_0_bn2_rstd 256 B, identity_mean 256 B, identity_rstd 256 B,
+    layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB, layer_1_bn1_mean 256 B,
+    layer_1_bn1_rstd 256 B, layer_1_relu_relu 4.0 MiB, layer_1_conv2 4.0 MiB,
+    layer_1_bn2_mean 256 B, layer_1_bn2_rstd 256 B.
+    Runs again: layer_0_downsample_0, layer_0_bn1, relu, bn2 and layer_1 and out of
+    layer1.1.
     """
 
     buffers = (
@@ -1566,13 +1309,8 @@ class Layer2Step(RematStep):
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = cls.begin(ctx, token, live, i, *rest)
-        live["layer_0_conv2", i], ctx.kept_layer_0_part1 = layer2_layer_0_part1_forward(
-            live["x", i], w, buffers
-        )
-        live["layer_0_relu_relu", i], ctx.kept_layer_0_part2 = (
-            layer2_layer_0_part2_forward(
-                [live.take("x", i)], live["layer_0_conv2", i], w, buffers
-            )
+        live["layer_0_relu_relu", i], ctx.kept_layer_0 = layer2_layer_0_forward(
+            [live.take("x", i)], w, buffers
         )
         live["x", i + 1], ctx.kept_layer_1 = layer2_layer_1_forward(
             live["layer_0_relu_relu", i], w, buffers
@@ -1583,11 +1321,9 @@ class Layer2Step(RematStep):
     def backward(cls, ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
         w, live, i = cls.resume(ctx)
         w_1_before = live["w", i - 1]
-        (
-            live["bn2_batch_norm_mean", i - 1],
-            live["bn2_batch_norm_rstd", i - 1],
-            live["x", i],
-        ) = basic_block_recompute(live["conv2", i - 1], live["x", i - 1], w_1_before)
+        live["bn2_mean", i - 1], live["bn2_rstd", i - 1], live["x", i] = (
+            basic_block_recompute(live["conv2", i - 1], live["x", i - 1], w_1_before)
+        )
         (
             live["layer_0_downsample_0", i],
             live["grad_layer_0_relu_relu", i],
@@ -1599,42 +1335,28 @@ class Layer2Step(RematStep):
             live["layer_0_relu_relu", i],
             w,
         )
-        (
-            live["grad_x_0_downsample_0", i],
-            live["grad_layer_0_conv2", i],
-            layer_0_part2_grads,
-        ) = layer2_layer_0_part2_backward(
-            ctx.kept_layer_0_part2,
+        live["grad_x", i], layer_0_grads = layer2_layer_0_backward(
+            ctx.kept_layer_0,
             [
                 live.take("grad_layer_0_relu_relu", i),
                 live.take("layer_0_relu_relu", i),
                 live.take("layer_0_downsample_0", i),
-                live.take("layer_0_conv2", i),
             ],
             live["x", i],
             w,
         )
-        live["grad_x", i], layer_0_part1_grads = layer2_layer_0_part1_backward(
-            ctx.kept_layer_0_part1,
-            [live.take("grad_layer_0_conv2", i), live.take("grad_x_0_downsample_0", i)],
-            live["x", i],
-            w,
-        )
-        return cls.hand(
-            ctx, token, {**layer_1_grads, **layer_0_part2_grads, **layer_0_part1_grads}
-        )
+        return cls.hand(ctx, token, {**layer_1_grads, **layer_0_grads})
 
 
 class Layer3Step(RematStep):
     """layer3.
 
-    Keeps: layer_0_conv1 2.0 MiB, layer_0_bn1_batch_norm_mean 512 B,
-    layer_0_bn1_batch_norm_rstd 512 B, relu 2.0 MiB, layer_0_conv2 2.0 MiB,
-    layer_0_bn2_batch_norm_mean 512 B, layer_0_bn2_batch_norm_rstd 512 B,
-    identity_mean 512 B, identity_rstd 512 B, layer_0_relu_relu 2.0 MiB,
-    layer_1_conv1 2.0 MiB, layer_1_bn1_batch_norm_mean 512 B,
-    layer_1_bn1_batch_norm_rstd 512 B, layer_1_relu_relu 2.0 MiB, layer_1_conv2 2.0
-    MiB, layer_1_bn2_batch_norm_mean 512 B, layer_1_bn2_batch_norm_rstd 512 B.
+    Keeps: layer_0_conv1 2.0 MiB, layer_0_bn1_mean 512 B, layer_0_bn1_rstd 512 B,
+    relu 2.0 MiB, layer_0_conv2 2.0 MiB, layer_0_bn2_mean 512 B, layer_0_bn2_rstd
+    512 B, identity_mean 512 B, identity_rstd 512 B, layer_0_relu_relu 2.0 MiB,
+    layer_1_conv1 2.0 MiB, layer_1_bn1_mean 512 B, layer_1_bn1_rstd 512 B,
+    layer_1_relu_relu 2.0 MiB, layer_1_conv2 2.0 MiB, layer_1_bn2_mean 512 B,
+    layer_1_bn2_rstd 512 B.
     Its input, x 4.0 MiB, waits in `live`.
     Runs again: layer_0_downsample_0.
     """
@@ -1660,13 +1382,8 @@ class Layer3Step(RematStep):
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = cls.begin(ctx, token, live, i, *rest)
-        live["layer_0_conv2", i], ctx.kept_layer_0_part1 = layer3_layer_0_part1_forward(
+        live["layer_0_relu_relu", i], ctx.kept_layer_0 = layer3_layer_0_forward(
             live["x", i], w, buffers
-        )
-        live["layer_0_relu_relu", i], ctx.kept_layer_0_part2 = (
-            layer3_layer_0_part2_forward(
-                live["layer_0_conv2", i], live["x", i], w, buffers
-            )
         )
         live["x", i + 1], ctx.kept_layer_1 = layer3_layer_1_forward(
             live["layer_0_relu_relu", i], w, buffers
@@ -1682,29 +1399,13 @@ class Layer3Step(RematStep):
             live["layer_0_relu_relu", i],
             w,
         )
-        (
-            live["grad_x_0_downsample_0", i],
-            live["grad_layer_0_conv2", i],
-            layer_0_part2_grads,
-        ) = layer3_layer_0_part2_backward(
-            ctx.kept_layer_0_part2,
-            [
-                live.take("grad_layer_0_relu_relu", i),
-                live.take("layer_0_relu_relu", i),
-                live.take("layer_0_conv2", i),
-            ],
+        live["grad_x", i], layer_0_grads = layer3_layer_0_backward(
+            ctx.kept_layer_0,
+            [live.take("grad_layer_0_relu_relu", i), live.take("layer_0_relu_relu", i)],
             live["x", i],
             w,
         )
-        live["grad_x", i], layer_0_part1_grads = layer3_layer_0_part1_backward(
-            ctx.kept_layer_0_part1,
-            [live.take("grad_layer_0_conv2", i), live.take("grad_x_0_downsample_0", i)],
-            live["x", i],
-            w,
-        )
-        return cls.hand(
-            ctx, token, {**layer_1_grads, **layer_0_part2_grads, **layer_0_part1_grads}
-        )
+        return cls.hand(ctx, token, {**layer_1_grads, **layer_0_grads})
 
 
 class AvgpoolFcStep(RematStep):

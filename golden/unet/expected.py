@@ -7,39 +7,27 @@
 # device    cpu, torch 2.13, costs roofline
 #
 # block                 count  forward keeps         peak there  backward runs again
-# inc.double_conv       1      128 B                 54.3 MiB    layer_0, layer_1_batch_norm,
-#                                                                layer_2, layer_3
-# down1.pool..up3       1      44.0 MiB + x 8.0 MiB  120.4 MiB   up2_conv_double_conv_4_batch_norm,
-#                                                                up2_conv_double_conv_5,
-#                                                                up2_conv_double_conv_1_batch_norm,
-#                                                                up2_conv_double_conv_2,
-#                                                                down1_conv_double_conv_0,
-#                                                                down1_conv_double_conv_1_batch_
-#                                                                norm, down1_conv_double_conv_2,
-#                                                                down1_conv_double_conv_3,
-#                                                                down1_conv_double_conv_4_batch_
-#                                                                norm, down1_conv_double_conv_5,
-#                                                                up1_conv_double_conv_4_batch_norm,
-#                                                                up1_conv_double_conv_5, up2_up,
-#                                                                up2,
-#                                                                up1_conv_double_conv_1_batch_norm,
-#                                                                up1_conv_double_conv_2,
-#                                                                down2_conv_double_conv_4_batch_
-#                                                                norm, down2_conv_double_conv_5,
-#                                                                up1_up, up1,
-#                                                                down3_conv_double_conv_1_batch_
-#                                                                norm, down3_conv_double_conv_2,
-#                                                                down3_pool,
-#                                                                down2_conv_double_conv_1_batch_
-#                                                                norm, down2_conv_double_conv_2
+# inc.double_conv       1      128 B                 54.3 MiB    layer_0, layer_1, layer_2, layer_3
+# down1.pool..up3       1      44.0 MiB + x 8.0 MiB  120.4 MiB   up2_conv_4, up2_conv_5, up2_conv_1,
+#                                                                up2_conv_2, down1_conv_0,
+#                                                                down1_conv_1, down1_conv_2,
+#                                                                down1_conv_3, down1_conv_4,
+#                                                                down1_conv_5, up1_conv_4,
+#                                                                up1_conv_5, up2_up, up2,
+#                                                                up1_conv_1, up1_conv_2,
+#                                                                down2_conv_4, down2_conv_5, up1_up,
+#                                                                up1, down3_conv_1, down3_conv_2,
+#                                                                down3_pool, down2_conv_1,
+#                                                                down2_conv_2
 # up3.conv.double_conv  1      24.0 MiB              120.5 MiB   up3_up_1 and out of down1.pool..up3
 # outc                  1      2.0 MiB + x 8.0 MiB   114.4 MiB   -
 #
 # budget    120.5 MiB  (126399205 bytes)
 # peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
-#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x))
+#           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x)) with
+#           24.2 MiB of workspace
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v2-e288367c72a8-eb25c734c75d
+# seal      v2-e288367c72a8-8b26eb32ee2d
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -112,6 +100,12 @@ class Up(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
+# How to read what follows.  A function does one block's forward or backward, or a part of it, an
+# op a line: over the lines stands the statement that they come from, at their ends what they
+# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
+# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
+# in the caller.
+
 
 # ---- double_conv: inc.double_conv, up3.conv.double_conv ----
 
@@ -123,7 +117,7 @@ def double_conv_forward(
     # inc: return self.double_conv(x)
     layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     buffers["1.num_batches_tracked"].add_(1)
-    layer_1_batch_norm = F.batch_norm(
+    layer_1 = F.batch_norm(
         layer_0,
         buffers["1.running_mean"],
         buffers["1.running_var"],
@@ -132,26 +126,24 @@ def double_conv_forward(
         True,
     )  # f32[8, 16, 128, 128]
     del layer_0
-    layer_2 = layer_1_batch_norm.relu_()  # f32[8, 16, 128, 128]
-    del layer_1_batch_norm
+    layer_2 = layer_1.relu_()  # f32[8, 16, 128, 128]
+    del layer_1
     layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
     del layer_2
     buffers["4.num_batches_tracked"].add_(1)
-    layer_4_batch_norm, layer_4_batch_norm_mean, layer_4_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_3,
-            w["4.weight"],
-            w["4.bias"],
-            buffers["4.running_mean"],
-            buffers["4.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_4, layer_4_mean, layer_4_rstd = torch.native_batch_norm(
+        layer_3,
+        w["4.weight"],
+        w["4.bias"],
+        buffers["4.running_mean"],
+        buffers["4.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
     del layer_3
-    out = layer_4_batch_norm.relu_()  # f32[8, 16, 128, 128]
-    return out, [layer_4_batch_norm_mean, layer_4_batch_norm_rstd]
+    out = layer_4.relu_()  # f32[8, 16, 128, 128]
+    return out, [layer_4_mean, layer_4_rstd]
 
 
 def double_conv_forward_2(
@@ -163,43 +155,39 @@ def double_conv_forward_2(
     layer_0 = F.conv2d(x, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
     del x
     buffers["1.num_batches_tracked"].add_(1)
-    layer_1_batch_norm, layer_1_batch_norm_mean, layer_1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_0,
-            w["1.weight"],
-            w["1.bias"],
-            buffers["1.running_mean"],
-            buffers["1.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_1, layer_1_mean, layer_1_rstd = torch.native_batch_norm(
+        layer_0,
+        w["1.weight"],
+        w["1.bias"],
+        buffers["1.running_mean"],
+        buffers["1.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    layer_2 = layer_1_batch_norm.relu_()  # f32[8, 16, 128, 128]
-    del layer_1_batch_norm
+    layer_2 = layer_1.relu_()  # f32[8, 16, 128, 128]
+    del layer_1
     layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
     buffers["4.num_batches_tracked"].add_(1)
-    layer_4_batch_norm, layer_4_batch_norm_mean, layer_4_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_3,
-            w["4.weight"],
-            w["4.bias"],
-            buffers["4.running_mean"],
-            buffers["4.running_var"],
-            True,
-            0.1,
-            1e-05,
-        )
+    layer_4, layer_4_mean, layer_4_rstd = torch.native_batch_norm(
+        layer_3,
+        w["4.weight"],
+        w["4.bias"],
+        buffers["4.running_mean"],
+        buffers["4.running_var"],
+        True,
+        0.1,
+        1e-05,
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    out = layer_4_batch_norm.relu_()  # f32[8, 16, 128, 128]
+    out = layer_4.relu_()  # f32[8, 16, 128, 128]
     return out, [
         layer_0,
-        layer_1_batch_norm_mean,
-        layer_1_batch_norm_rstd,
+        layer_1_mean,
+        layer_1_rstd,
         layer_2,
         layer_3,
-        layer_4_batch_norm_mean,
-        layer_4_batch_norm_rstd,
+        layer_4_mean,
+        layer_4_rstd,
     ]
 
 
@@ -207,94 +195,36 @@ def double_conv_backward(
     kept: list[Tensor], taken: list[Tensor], image: Tensor, w: Tensors
 ) -> Tensors:
     """Backward of double_conv: inc.double_conv."""
-    layer_4_batch_norm_mean, layer_4_batch_norm_rstd = drain(kept)
+    layer_4_mean, layer_4_rstd = drain(kept)
     grad_out, out = drain(taken)
     # grad of inc: return self.double_conv(x)
-    grad_layer_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[8, 16, 128, 128]
+    grad_layer_4 = relu_backward_(grad_out, out)  # f32[8, 16, 128, 128]
     del grad_out, out
     # recompute part of inc: return self.double_conv(x)
     layer_0 = F.conv2d(image, w["0.weight"], padding=1)  # f32[8, 16, 128, 128]
-    layer_1_batch_norm, layer_1_batch_norm_mean, layer_1_batch_norm_rstd = (
-        torch.native_batch_norm(
-            layer_0, w["1.weight"], w["1.bias"], None, None, True, 0.1, 1e-05
-        )
+    layer_1, layer_1_mean, layer_1_rstd = torch.native_batch_norm(
+        layer_0, w["1.weight"], w["1.bias"], None, None, True, 0.1, 1e-05
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    layer_2 = layer_1_batch_norm.relu_()  # f32[8, 16, 128, 128]
-    del layer_1_batch_norm
+    layer_2 = layer_1.relu_()  # f32[8, 16, 128, 128]
+    del layer_1
     layer_3 = F.conv2d(layer_2, w["3.weight"], padding=1)  # f32[8, 16, 128, 128]
     # grad of inc: return self.double_conv(x)
-    grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_4_batch_norm,
-            layer_3,
-            w["4.weight"],
-            None,
-            None,
-            layer_4_batch_norm_mean,
-            layer_4_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
-        )
+    grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = batch_norm_backward(
+        grad_layer_4, layer_3, w["4.weight"], layer_4_mean, layer_4_rstd
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del (
-        grad_layer_4_batch_norm,
-        layer_3,
-        layer_4_batch_norm_mean,
-        layer_4_batch_norm_rstd,
-    )
-    grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
-        grad_layer_3,
-        layer_2,
-        w["3.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    del grad_layer_4, layer_3, layer_4_mean, layer_4_rstd
+    grad_layer_2, grad_layer_3_weight, _ = conv_backward(
+        grad_layer_3, layer_2, w["3.weight"], [True, True, False], padding=1
     )  # f32[8, 16, 128, 128], f32[16, 16, 3, 3]
     del grad_layer_3, _
-    grad_layer_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_layer_2, layer_2, 0, grad_input=grad_layer_2
-    )  # f32[8, 16, 128, 128]
+    grad_layer_1 = relu_backward_(grad_layer_2, layer_2)  # f32[8, 16, 128, 128]
     del grad_layer_2, layer_2
-    grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_1_batch_norm,
-            layer_0,
-            w["1.weight"],
-            None,
-            None,
-            layer_1_batch_norm_mean,
-            layer_1_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
-        )
+    grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = batch_norm_backward(
+        grad_layer_1, layer_0, w["1.weight"], layer_1_mean, layer_1_rstd
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del (
-        grad_layer_1_batch_norm,
-        layer_0,
-        layer_1_batch_norm_mean,
-        layer_1_batch_norm_rstd,
-    )
-    _, grad_layer_0_weight, _ = aten.convolution_backward(
-        grad_layer_0,
-        image,
-        w["0.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [False, True, False],
+    del grad_layer_1, layer_0, layer_1_mean, layer_1_rstd
+    _, grad_layer_0_weight, _ = conv_backward(
+        grad_layer_0, image, w["0.weight"], [False, True, False], padding=1
     )  # f32[16, 3, 3, 3]
     return {
         "0.weight": grad_layer_0_weight,
@@ -312,90 +242,34 @@ def double_conv_backward_2(
     """Backward of double_conv: up3.conv.double_conv."""
     (
         layer_0,
-        layer_1_batch_norm_mean,
-        layer_1_batch_norm_rstd,
+        layer_1_mean,
+        layer_1_rstd,
         layer_2,
         layer_3,
-        layer_4_batch_norm_mean,
-        layer_4_batch_norm_rstd,
+        layer_4_mean,
+        layer_4_rstd,
     ) = drain(kept)
     grad_out, out, x = drain(taken)
     # grad of up3.conv: return self.double_conv(x)
-    grad_layer_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_out, out, 0, grad_input=grad_out
-    )  # f32[8, 16, 128, 128]
+    grad_layer_4 = relu_backward_(grad_out, out)  # f32[8, 16, 128, 128]
     del grad_out, out
-    grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_4_batch_norm,
-            layer_3,
-            w["4.weight"],
-            None,
-            None,
-            layer_4_batch_norm_mean,
-            layer_4_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
-        )
+    grad_layer_3, grad_layer_4_weight, grad_layer_4_bias = batch_norm_backward(
+        grad_layer_4, layer_3, w["4.weight"], layer_4_mean, layer_4_rstd
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del (
-        grad_layer_4_batch_norm,
-        layer_3,
-        layer_4_batch_norm_mean,
-        layer_4_batch_norm_rstd,
-    )
-    grad_layer_2, grad_layer_3_weight, _ = aten.convolution_backward(
-        grad_layer_3,
-        layer_2,
-        w["3.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    del grad_layer_4, layer_3, layer_4_mean, layer_4_rstd
+    grad_layer_2, grad_layer_3_weight, _ = conv_backward(
+        grad_layer_3, layer_2, w["3.weight"], [True, True, False], padding=1
     )  # f32[8, 16, 128, 128], f32[16, 16, 3, 3]
     del grad_layer_3, _
-    grad_layer_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_layer_2, layer_2, 0, grad_input=grad_layer_2
-    )  # f32[8, 16, 128, 128]
+    grad_layer_1 = relu_backward_(grad_layer_2, layer_2)  # f32[8, 16, 128, 128]
     del grad_layer_2, layer_2
-    grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = (
-        aten.native_batch_norm_backward(
-            grad_layer_1_batch_norm,
-            layer_0,
-            w["1.weight"],
-            None,
-            None,
-            layer_1_batch_norm_mean,
-            layer_1_batch_norm_rstd,
-            True,
-            1e-05,
-            [True, True, True],
-        )
+    grad_layer_0, grad_layer_1_weight, grad_layer_1_bias = batch_norm_backward(
+        grad_layer_1, layer_0, w["1.weight"], layer_1_mean, layer_1_rstd
     )  # f32[8, 16, 128, 128], f32[16], f32[16]
-    del (
-        grad_layer_1_batch_norm,
-        layer_0,
-        layer_1_batch_norm_mean,
-        layer_1_batch_norm_rstd,
-    )
+    del grad_layer_1, layer_0, layer_1_mean, layer_1_rstd
     # --- peak of the step, in up3.conv.double_conv ---
-    grad_x, grad_layer_0_weight, _ = aten.convolution_backward(
-        grad_layer_0,
-        x,
-        w["0.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, False],
+    grad_x, grad_layer_0_weight, _ = conv_backward(
+        grad_layer_0, x, w["0.weight"], [True, True, False], padding=1
     )  # f32[8, 32, 128, 128], f32[16, 32, 3, 3]
     return grad_x, {
         "0.weight": grad_layer_0_weight,
@@ -419,64 +293,60 @@ def pool_up3_down1_forward(
         x, [2, 2], [2, 2]
     )  # f32[8, 16, 64, 64], i64[8, 16, 64, 64]
     # double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_0 = F.conv2d(
+    down1_conv_0 = F.conv2d(
         down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
     # double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     buffers["down1.conv.double_conv.1.num_batches_tracked"].add_(1)
-    down1_conv_double_conv_1_batch_norm = F.batch_norm(
-        down1_conv_double_conv_0,
+    down1_conv_1 = F.batch_norm(
+        down1_conv_0,
         buffers["down1.conv.double_conv.1.running_mean"],
         buffers["down1.conv.double_conv.1.running_var"],
         w["down1.conv.double_conv.1.weight"],
         w["down1.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 32, 64, 64]
-    del down1_conv_double_conv_0
+    del down1_conv_0
     # double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_2 = (
-        down1_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    del down1_conv_double_conv_1_batch_norm
+    down1_conv_2 = down1_conv_1.relu_()  # f32[8, 32, 64, 64]
+    del down1_conv_1
     # double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_3 = F.conv2d(
-        down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
+    down1_conv_3 = F.conv2d(
+        down1_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
-    del down1_conv_double_conv_2
+    del down1_conv_2
     # double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     buffers["down1.conv.double_conv.4.num_batches_tracked"].add_(1)
-    down1_conv_double_conv_4_batch_norm = F.batch_norm(
-        down1_conv_double_conv_3,
+    down1_conv_4 = F.batch_norm(
+        down1_conv_3,
         buffers["down1.conv.double_conv.4.running_mean"],
         buffers["down1.conv.double_conv.4.running_var"],
         w["down1.conv.double_conv.4.weight"],
         w["down1.conv.double_conv.4.bias"],
         True,
     )  # f32[8, 32, 64, 64]
-    del down1_conv_double_conv_3
+    del down1_conv_3
     # double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_5 = (
-        down1_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    return down1_pool, down1_conv_double_conv_5, [down1_pool_indices]
+    down1_conv_5 = down1_conv_4.relu_()  # f32[8, 32, 64, 64]
+    return down1_pool, down1_conv_5, [down1_pool_indices]
 
 
 def pool_up3_down2_forward(
-    down1_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+    down1_conv_5: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Forward of down2 in pool_up3."""
     # down2: return self.conv(self.pool(x))
     down2_pool, down2_pool_indices = aten.max_pool2d_with_indices(
-        down1_conv_double_conv_5, [2, 2], [2, 2]
+        down1_conv_5, [2, 2], [2, 2]
     )  # f32[8, 32, 32, 32], i64[8, 32, 32, 32]
     # double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_0 = F.conv2d(
+    down2_conv_0 = F.conv2d(
         down2_pool, w["down2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     # double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.1.num_batches_tracked"].add_(1)
-    down2_conv_double_conv_1_batch_norm = F.batch_norm(
-        down2_conv_double_conv_0,
+    down2_conv_1 = F.batch_norm(
+        down2_conv_0,
         buffers["down2.conv.double_conv.1.running_mean"],
         buffers["down2.conv.double_conv.1.running_var"],
         w["down2.conv.double_conv.1.weight"],
@@ -484,19 +354,17 @@ def pool_up3_down2_forward(
         True,
     )  # f32[8, 64, 32, 32]
     # double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_2 = (
-        down2_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_1_batch_norm
+    down2_conv_2 = down2_conv_1.relu_()  # f32[8, 64, 32, 32]
+    del down2_conv_1
     # double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_3 = F.conv2d(
-        down2_conv_double_conv_2, w["down2.conv.double_conv.3.weight"], padding=1
+    down2_conv_3 = F.conv2d(
+        down2_conv_2, w["down2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_2
+    del down2_conv_2
     # double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
     buffers["down2.conv.double_conv.4.num_batches_tracked"].add_(1)
-    down2_conv_double_conv_4_batch_norm = F.batch_norm(
-        down2_conv_double_conv_3,
+    down2_conv_4 = F.batch_norm(
+        down2_conv_3,
         buffers["down2.conv.double_conv.4.running_mean"],
         buffers["down2.conv.double_conv.4.running_var"],
         w["down2.conv.double_conv.4.weight"],
@@ -504,32 +372,25 @@ def pool_up3_down2_forward(
         True,
     )  # f32[8, 64, 32, 32]
     # double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_5 = (
-        down2_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    return (
-        down2_conv_double_conv_0,
-        down2_conv_double_conv_3,
-        down2_conv_double_conv_5,
-        [down2_pool, down2_pool_indices],
-    )
+    down2_conv_5 = down2_conv_4.relu_()  # f32[8, 64, 32, 32]
+    return down2_conv_3, down2_conv_5, [down2_pool, down2_pool_indices, down2_conv_0]
 
 
 def pool_up3_down3_forward(
-    down2_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+    down2_conv_5: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, list[Tensor]]:
     """Forward of down3 in pool_up3."""
     # down3: return self.conv(self.pool(x))
-    down3_pool = F.max_pool2d(down2_conv_double_conv_5, 2, 2)  # f32[8, 64, 16, 16]
+    down3_pool = F.max_pool2d(down2_conv_5, 2, 2)  # f32[8, 64, 16, 16]
     # double_conv.0 (Conv2d) in down3.conv: return self.double_conv(x)
-    down3_conv_double_conv_0 = F.conv2d(
+    down3_conv_0 = F.conv2d(
         down3_pool, w["down3.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 128, 16, 16]
     del down3_pool
     # double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     buffers["down3.conv.double_conv.1.num_batches_tracked"].add_(1)
-    down3_conv_double_conv_1_batch_norm = F.batch_norm(
-        down3_conv_double_conv_0,
+    down3_conv_1 = F.batch_norm(
+        down3_conv_0,
         buffers["down3.conv.double_conv.1.running_mean"],
         buffers["down3.conv.double_conv.1.running_var"],
         w["down3.conv.double_conv.1.weight"],
@@ -537,23 +398,17 @@ def pool_up3_down3_forward(
         True,
     )  # f32[8, 128, 16, 16]
     # double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
-    down3_conv_double_conv_2 = (
-        down3_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_1_batch_norm
+    down3_conv_2 = down3_conv_1.relu_()  # f32[8, 128, 16, 16]
+    del down3_conv_1
     # double_conv.3 (Conv2d) in down3.conv: return self.double_conv(x)
-    down3_conv_double_conv_3 = F.conv2d(
-        down3_conv_double_conv_2, w["down3.conv.double_conv.3.weight"], padding=1
+    down3_conv_3 = F.conv2d(
+        down3_conv_2, w["down3.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 128, 16, 16]
-    del down3_conv_double_conv_2
+    del down3_conv_2
     # double_conv.4 (BatchNorm2d) in down3.conv: return self.double_conv(x)
     buffers["down3.conv.double_conv.4.num_batches_tracked"].add_(1)
-    (
-        down3_conv_double_conv_4_batch_norm,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down3_conv_double_conv_3,
+    down3_conv_4, down3_conv_4_mean, down3_conv_4_rstd = torch.native_batch_norm(
+        down3_conv_3,
         w["down3.conv.double_conv.4.weight"],
         w["down3.conv.double_conv.4.bias"],
         buffers["down3.conv.double_conv.4.running_mean"],
@@ -563,69 +418,54 @@ def pool_up3_down3_forward(
         1e-05,
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
     # double_conv.5 (ReLU) in down3.conv: return self.double_conv(x)
-    down3_conv_double_conv_5 = (
-        down3_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 128, 16, 16]
-    return (
-        down3_conv_double_conv_0,
-        down3_conv_double_conv_5,
-        [
-            down3_conv_double_conv_3,
-            down3_conv_double_conv_4_batch_norm_mean,
-            down3_conv_double_conv_4_batch_norm_rstd,
-        ],
-    )
+    down3_conv_5 = down3_conv_4.relu_()  # f32[8, 128, 16, 16]
+    return down3_conv_5, [
+        down3_conv_0,
+        down3_conv_3,
+        down3_conv_4_mean,
+        down3_conv_4_rstd,
+    ]
 
 
-def pool_up3_up1_part1_forward(
-    taken: list[Tensor], down3_conv_double_conv_5: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor]:
-    """Forward of up1_part1 in pool_up3."""
-    down2_conv_double_conv_5 = taken.pop()
+def pool_up3_up1_forward(
+    taken: list[Tensor], down3_conv_5: Tensor, w: Tensors, buffers: Tensors
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Forward of up1 in pool_up3."""
+    down2_conv_5 = taken.pop()
     # up1: x = self.up(x)
     up1_up = F.conv_transpose2d(
-        down3_conv_double_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
+        down3_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
     )  # f32[8, 64, 32, 32]
     # up1: return self.conv(torch.cat([skip, x], dim=1))
-    up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
-    del down2_conv_double_conv_5, up1_up
+    up1 = torch.cat([down2_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
+    del down2_conv_5, up1_up
     # double_conv.0 (Conv2d) in up1.conv: return self.double_conv(x)
-    up1_conv_double_conv_0 = F.conv2d(
+    up1_conv_0 = F.conv2d(
         up1, w["up1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 64, 32, 32]
     del up1
     # double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     buffers["up1.conv.double_conv.1.num_batches_tracked"].add_(1)
-    up1_conv_double_conv_1_batch_norm = F.batch_norm(
-        up1_conv_double_conv_0,
+    up1_conv_1 = F.batch_norm(
+        up1_conv_0,
         buffers["up1.conv.double_conv.1.running_mean"],
         buffers["up1.conv.double_conv.1.running_var"],
         w["up1.conv.double_conv.1.weight"],
         w["up1.conv.double_conv.1.bias"],
         True,
     )  # f32[8, 64, 32, 32]
-    return up1_conv_double_conv_0, up1_conv_double_conv_1_batch_norm
-
-
-def pool_up3_up1_part2_forward(
-    taken: list[Tensor], w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor]:
-    """Forward of up1_part2 in pool_up3."""
-    up1_conv_double_conv_1_batch_norm = taken.pop()
     # double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
-    up1_conv_double_conv_2 = (
-        up1_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    del up1_conv_double_conv_1_batch_norm
+    up1_conv_2 = up1_conv_1.relu_()  # f32[8, 64, 32, 32]
+    del up1_conv_1
     # double_conv.3 (Conv2d) in up1.conv: return self.double_conv(x)
-    up1_conv_double_conv_3 = F.conv2d(
-        up1_conv_double_conv_2, w["up1.conv.double_conv.3.weight"], padding=1
+    up1_conv_3 = F.conv2d(
+        up1_conv_2, w["up1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 64, 32, 32]
-    del up1_conv_double_conv_2
+    del up1_conv_2
     # double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
     buffers["up1.conv.double_conv.4.num_batches_tracked"].add_(1)
-    up1_conv_double_conv_4_batch_norm = F.batch_norm(
-        up1_conv_double_conv_3,
+    up1_conv_4 = F.batch_norm(
+        up1_conv_3,
         buffers["up1.conv.double_conv.4.running_mean"],
         buffers["up1.conv.double_conv.4.running_var"],
         w["up1.conv.double_conv.4.weight"],
@@ -633,34 +473,32 @@ def pool_up3_up1_part2_forward(
         True,
     )  # f32[8, 64, 32, 32]
     # double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
-    up1_conv_double_conv_5 = (
-        up1_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    return up1_conv_double_conv_3, up1_conv_double_conv_5
+    up1_conv_5 = up1_conv_4.relu_()  # f32[8, 64, 32, 32]
+    return up1_conv_3, up1_conv_5, [up1_conv_0]
 
 
 def pool_up3_up2_part1_forward(
     taken: list[Tensor], w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, Tensor]:
     """Forward of up2_part1 in pool_up3."""
-    up1_conv_double_conv_5, down1_conv_double_conv_5 = drain(taken)
+    up1_conv_5, down1_conv_5 = drain(taken)
     # up2: x = self.up(x)
     up2_up = F.conv_transpose2d(
-        up1_conv_double_conv_5, w["up2.up.weight"], w["up2.up.bias"], stride=2
+        up1_conv_5, w["up2.up.weight"], w["up2.up.bias"], stride=2
     )  # f32[8, 32, 64, 64]
-    del up1_conv_double_conv_5
+    del up1_conv_5
     # up2: return self.conv(torch.cat([skip, x], dim=1))
-    up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
-    del down1_conv_double_conv_5, up2_up
+    up2 = torch.cat([down1_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
+    del down1_conv_5, up2_up
     # double_conv.0 (Conv2d) in up2.conv: return self.double_conv(x)
-    up2_conv_double_conv_0 = F.conv2d(
+    up2_conv_0 = F.conv2d(
         up2, w["up2.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
     del up2
     # double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     buffers["up2.conv.double_conv.1.num_batches_tracked"].add_(1)
-    up2_conv_double_conv_1_batch_norm = F.batch_norm(
-        up2_conv_double_conv_0,
+    up2_conv_1 = F.batch_norm(
+        up2_conv_0,
         buffers["up2.conv.double_conv.1.running_mean"],
         buffers["up2.conv.double_conv.1.running_var"],
         w["up2.conv.double_conv.1.weight"],
@@ -668,26 +506,24 @@ def pool_up3_up2_part1_forward(
         True,
     )  # f32[8, 32, 64, 64]
     # double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
-    up2_conv_double_conv_2 = (
-        up2_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    return up2_conv_double_conv_0, up2_conv_double_conv_2
+    up2_conv_2 = up2_conv_1.relu_()  # f32[8, 32, 64, 64]
+    return up2_conv_0, up2_conv_2
 
 
 def pool_up3_up2_part2_forward(
     taken: list[Tensor], x: Tensor, w: Tensors, buffers: Tensors
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Forward of up2_part2 in pool_up3."""
-    up2_conv_double_conv_2 = taken.pop()
+    up2_conv_2 = taken.pop()
     # double_conv.3 (Conv2d) in up2.conv: return self.double_conv(x)
-    up2_conv_double_conv_3 = F.conv2d(
-        up2_conv_double_conv_2, w["up2.conv.double_conv.3.weight"], padding=1
+    up2_conv_3 = F.conv2d(
+        up2_conv_2, w["up2.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
-    del up2_conv_double_conv_2
+    del up2_conv_2
     # double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
     buffers["up2.conv.double_conv.4.num_batches_tracked"].add_(1)
-    up2_conv_double_conv_4_batch_norm = F.batch_norm(
-        up2_conv_double_conv_3,
+    up2_conv_4 = F.batch_norm(
+        up2_conv_3,
         buffers["up2.conv.double_conv.4.running_mean"],
         buffers["up2.conv.double_conv.4.running_var"],
         w["up2.conv.double_conv.4.weight"],
@@ -695,27 +531,25 @@ def pool_up3_up2_part2_forward(
         True,
     )  # f32[8, 32, 64, 64]
     # double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
-    up2_conv_double_conv_5 = (
-        up2_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    del up2_conv_double_conv_4_batch_norm
+    up2_conv_5 = up2_conv_4.relu_()  # f32[8, 32, 64, 64]
+    del up2_conv_4
     # up.0 (Upsample) in up3: x = self.up(x)
     up3_up_0 = aten.upsample_bilinear2d(
-        up2_conv_double_conv_5, [128, 128], True, 2.0, 2.0
+        up2_conv_5, [128, 128], True, 2.0, 2.0
     )  # f32[8, 32, 128, 128]
-    del up2_conv_double_conv_5
+    del up2_conv_5
     # up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
     )  # f32[8, 16, 128, 128]
     # up3: return self.conv(torch.cat([skip, x], dim=1))
     out = torch.cat([x, up3_up_1], 1)  # f32[8, 32, 128, 128]
-    return up2_conv_double_conv_3, up3_up_0, out
+    return up3_up_0, out, [up2_conv_3]
 
 
 def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Tensor:
     """Forward again of up2_part2 in pool_up3."""
-    # recompute part of up.1 (Conv2d) in up3: x = self.up(x)
+    # recompute up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
     )  # f32[8, 16, 128, 128]
@@ -724,38 +558,32 @@ def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Ten
     return out
 
 
-def pool_up3_up2_part2_backward_1(
-    taken: list[Tensor], grad_out: Tensor, up2_conv_double_conv_3: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensors]:
+def pool_up3_up2_part2_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    grad_out: Tensor,
+    up2_conv_0: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
     """Backward of up2_part2 in pool_up3."""
+    up2_conv_3 = kept.pop()
     up3_up_0 = taken.pop()
     # grad of up.1 (Conv2d) in up3: x = self.up(x)
-    grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = aten.convolution_backward(
+    grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = conv_backward(
         aten.slice.Tensor(grad_out, 1, 16, 32),
         up3_up_0,
         w["up3.up.1.weight"],
-        [16],
-        [1, 1],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, True],
     )  # f32[8, 32, 128, 128], f32[16, 32, 1, 1], f32[16]
     del up3_up_0
     # grad of up.0 (Upsample) in up3: x = self.up(x)
-    grad_up2_conv_double_conv_5 = aten.upsample_bilinear2d_backward(
+    grad_up2_conv_5 = aten.upsample_bilinear2d_backward(
         grad_up3_up_0, [128, 128], [8, 32, 64, 64], True, 2.0, 2.0
     )  # f32[8, 32, 64, 64]
     del grad_up3_up_0
-    # recompute part of double_conv.4 (BatchNorm2d) in up2.conv: return self.double_ ...
-    (
-        up2_conv_double_conv_4_batch_norm,
-        up2_conv_double_conv_4_batch_norm_mean,
-        up2_conv_double_conv_4_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        up2_conv_double_conv_3,
+    # recompute double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
+    up2_conv_4, up2_conv_4_mean, up2_conv_4_rstd = torch.native_batch_norm(
+        up2_conv_3,
         w["up2.conv.double_conv.4.weight"],
         w["up2.conv.double_conv.4.bias"],
         None,
@@ -764,66 +592,24 @@ def pool_up3_up2_part2_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    # recompute part of double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
-    up2_conv_double_conv_5 = (
-        up2_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    del up2_conv_double_conv_4_batch_norm
+    # recompute double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
+    up2_conv_5 = up2_conv_4.relu_()  # f32[8, 32, 64, 64]
+    del up2_conv_4
     # grad of double_conv.5 (ReLU) in up2.conv: return self.double_conv(x)
-    grad_up2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_up2_conv_double_conv_5,
-        up2_conv_double_conv_5,
-        0,
-        grad_input=grad_up2_conv_double_conv_5,
-    )  # f32[8, 32, 64, 64]
-    return (
-        up2_conv_double_conv_4_batch_norm_mean,
-        up2_conv_double_conv_4_batch_norm_rstd,
-        grad_up2_conv_double_conv_4_batch_norm,
-        {"up3.up.1.weight": grad_up3_up_1_weight, "up3.up.1.bias": grad_up3_up_1_bias},
-    )
-
-
-def pool_up3_up2_part2_backward_2(
-    taken: list[Tensor], up2_conv_double_conv_0: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
-    """Backward of up2_part2 in pool_up3."""
-    (
-        grad_up2_conv_double_conv_4_batch_norm,
-        up2_conv_double_conv_3,
-        up2_conv_double_conv_4_batch_norm_mean,
-        up2_conv_double_conv_4_batch_norm_rstd,
-    ) = drain(taken)
+    grad_up2_conv_4 = relu_backward_(grad_up2_conv_5, up2_conv_5)  # f32[8, 32, 64, 64]
+    del grad_up2_conv_5, up2_conv_5
     # grad of double_conv.4 (BatchNorm2d) in up2.conv: return self.double_conv(x)
-    (
-        grad_up2_conv_double_conv_3,
-        grad_up2_conv_double_conv_4_weight,
-        grad_up2_conv_double_conv_4_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_up2_conv_double_conv_4_batch_norm,
-        up2_conv_double_conv_3,
+    grad_up2_conv_3, grad_up2_conv_4_weight, grad_up2_conv_4_bias = batch_norm_backward(
+        grad_up2_conv_4,
+        up2_conv_3,
         w["up2.conv.double_conv.4.weight"],
-        None,
-        None,
-        up2_conv_double_conv_4_batch_norm_mean,
-        up2_conv_double_conv_4_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+        up2_conv_4_mean,
+        up2_conv_4_rstd,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del (
-        grad_up2_conv_double_conv_4_batch_norm,
-        up2_conv_double_conv_3,
-        up2_conv_double_conv_4_batch_norm_mean,
-        up2_conv_double_conv_4_batch_norm_rstd,
-    )
-    # recompute part of double_conv.1 (BatchNorm2d) in up2.conv: return self.double_ ...
-    (
-        up2_conv_double_conv_1_batch_norm,
-        up2_conv_double_conv_1_batch_norm_mean,
-        up2_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        up2_conv_double_conv_0,
+    del grad_up2_conv_4, up2_conv_3, up2_conv_4_mean, up2_conv_4_rstd
+    # recompute double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
+    up2_conv_1, up2_conv_1_mean, up2_conv_1_rstd = torch.native_batch_norm(
+        up2_conv_0,
         w["up2.conv.double_conv.1.weight"],
         w["up2.conv.double_conv.1.bias"],
         None,
@@ -832,93 +618,73 @@ def pool_up3_up2_part2_backward_2(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    # recompute part of double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
-    up2_conv_double_conv_2 = (
-        up2_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    del up2_conv_double_conv_1_batch_norm
+    # recompute double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
+    up2_conv_2 = up2_conv_1.relu_()  # f32[8, 32, 64, 64]
+    del up2_conv_1
     # grad of double_conv.3 (Conv2d) in up2.conv: return self.double_conv(x)
-    grad_up2_conv_double_conv_2, grad_up2_conv_double_conv_3_weight, _ = (
-        aten.convolution_backward(
-            grad_up2_conv_double_conv_3,
-            up2_conv_double_conv_2,
-            w["up2.conv.double_conv.3.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_up2_conv_2, grad_up2_conv_3_weight, _ = conv_backward(
+        grad_up2_conv_3,
+        up2_conv_2,
+        w["up2.conv.double_conv.3.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
     return (
-        up2_conv_double_conv_1_batch_norm_mean,
-        up2_conv_double_conv_1_batch_norm_rstd,
-        up2_conv_double_conv_2,
-        grad_up2_conv_double_conv_2,
+        up2_conv_1_mean,
+        up2_conv_1_rstd,
+        up2_conv_2,
+        grad_up2_conv_2,
         {
-            "up2.conv.double_conv.3.weight": grad_up2_conv_double_conv_3_weight,
-            "up2.conv.double_conv.4.weight": grad_up2_conv_double_conv_4_weight,
-            "up2.conv.double_conv.4.bias": grad_up2_conv_double_conv_4_bias,
+            "up2.conv.double_conv.3.weight": grad_up2_conv_3_weight,
+            "up2.conv.double_conv.4.weight": grad_up2_conv_4_weight,
+            "up2.conv.double_conv.4.bias": grad_up2_conv_4_bias,
+            "up3.up.1.weight": grad_up3_up_1_weight,
+            "up3.up.1.bias": grad_up3_up_1_bias,
         },
     )
 
 
-def pool_up3_up2_part1_backward_1(
-    taken: list[Tensor], down1_pool: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
+def pool_up3_up2_part1_backward(
+    taken: list[Tensor], down1_pool: Tensor, up1_conv_3: Tensor, w: Tensors
+) -> tuple[
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensors,
+]:
     """Backward of up2_part1 in pool_up3."""
-    (
-        grad_up2_conv_double_conv_2,
-        up2_conv_double_conv_2,
-        up2_conv_double_conv_0,
-        up2_conv_double_conv_1_batch_norm_mean,
-        up2_conv_double_conv_1_batch_norm_rstd,
-    ) = drain(taken)
-    # grad of double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
-    grad_up2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_up2_conv_double_conv_2,
-        up2_conv_double_conv_2,
-        0,
-        grad_input=grad_up2_conv_double_conv_2,
-    )  # f32[8, 32, 64, 64]
-    del grad_up2_conv_double_conv_2, up2_conv_double_conv_2
-    # grad of double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
-    (
-        grad_up2_conv_double_conv_0,
-        grad_up2_conv_double_conv_1_weight,
-        grad_up2_conv_double_conv_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_up2_conv_double_conv_1_batch_norm,
-        up2_conv_double_conv_0,
-        w["up2.conv.double_conv.1.weight"],
-        None,
-        None,
-        up2_conv_double_conv_1_batch_norm_mean,
-        up2_conv_double_conv_1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del (
-        grad_up2_conv_double_conv_1_batch_norm,
-        up2_conv_double_conv_0,
-        up2_conv_double_conv_1_batch_norm_mean,
-        up2_conv_double_conv_1_batch_norm_rstd,
+    grad_up2_conv_2, up2_conv_2, up2_conv_0, up2_conv_1_mean, up2_conv_1_rstd = drain(
+        taken
     )
-    # recompute part of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_0 = F.conv2d(
+    # grad of double_conv.2 (ReLU) in up2.conv: return self.double_conv(x)
+    grad_up2_conv_1 = relu_backward_(grad_up2_conv_2, up2_conv_2)  # f32[8, 32, 64, 64]
+    del grad_up2_conv_2, up2_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in up2.conv: return self.double_conv(x)
+    grad_up2_conv_0, grad_up2_conv_1_weight, grad_up2_conv_1_bias = batch_norm_backward(
+        grad_up2_conv_1,
+        up2_conv_0,
+        w["up2.conv.double_conv.1.weight"],
+        up2_conv_1_mean,
+        up2_conv_1_rstd,
+    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    del grad_up2_conv_1, up2_conv_0, up2_conv_1_mean, up2_conv_1_rstd
+    # recompute double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
+    down1_conv_0 = F.conv2d(
         down1_pool, w["down1.conv.double_conv.0.weight"], padding=1
     )  # f32[8, 32, 64, 64]
-    # recompute part of double_conv.1 (BatchNorm2d) in down1.conv: return self.doubl ...
-    (
-        down1_conv_double_conv_1_batch_norm,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down1_conv_double_conv_0,
+    # recompute double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
+    down1_conv_1, down1_conv_1_mean, down1_conv_1_rstd = torch.native_batch_norm(
+        down1_conv_0,
         w["down1.conv.double_conv.1.weight"],
         w["down1.conv.double_conv.1.bias"],
         None,
@@ -927,44 +693,16 @@ def pool_up3_up2_part1_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    # recompute part of double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_2 = (
-        down1_conv_double_conv_1_batch_norm.relu_()
+    # recompute double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
+    down1_conv_2 = down1_conv_1.relu_()  # f32[8, 32, 64, 64]
+    del down1_conv_1
+    # recompute double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
+    down1_conv_3 = F.conv2d(
+        down1_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
-    del down1_conv_double_conv_1_batch_norm
-    # recompute part of double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_3 = F.conv2d(
-        down1_conv_double_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
-    )  # f32[8, 32, 64, 64]
-    return (
-        grad_up2_conv_double_conv_0,
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-        down1_conv_double_conv_2,
-        down1_conv_double_conv_3,
-        {
-            "up2.conv.double_conv.1.weight": grad_up2_conv_double_conv_1_weight,
-            "up2.conv.double_conv.1.bias": grad_up2_conv_double_conv_1_bias,
-        },
-    )
-
-
-def pool_up3_up2_part1_backward_2(
-    taken: list[Tensor],
-    down1_conv_double_conv_3: Tensor,
-    up1_conv_double_conv_3: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
-    """Backward of up2_part1 in pool_up3."""
-    grad_up2_conv_double_conv_0 = taken.pop()
-    # recompute part of double_conv.4 (BatchNorm2d) in down1.conv: return self.doubl ...
-    (
-        down1_conv_double_conv_4_batch_norm,
-        down1_conv_double_conv_4_batch_norm_mean,
-        down1_conv_double_conv_4_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down1_conv_double_conv_3,
+    # recompute double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
+    down1_conv_4, down1_conv_4_mean, down1_conv_4_rstd = torch.native_batch_norm(
+        down1_conv_3,
         w["down1.conv.double_conv.4.weight"],
         w["down1.conv.double_conv.4.bias"],
         None,
@@ -973,18 +711,12 @@ def pool_up3_up2_part1_backward_2(
         0.1,
         1e-05,
     )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    # recompute part of double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
-    down1_conv_double_conv_5 = (
-        down1_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 32, 64, 64]
-    del down1_conv_double_conv_4_batch_norm
-    # recompute part of double_conv.4 (BatchNorm2d) in up1.conv: return self.double_ ...
-    (
-        up1_conv_double_conv_4_batch_norm,
-        up1_conv_double_conv_4_batch_norm_mean,
-        up1_conv_double_conv_4_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        up1_conv_double_conv_3,
+    # recompute double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
+    down1_conv_5 = down1_conv_4.relu_()  # f32[8, 32, 64, 64]
+    del down1_conv_4
+    # recompute double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
+    up1_conv_4, up1_conv_4_mean, up1_conv_4_rstd = torch.native_batch_norm(
+        up1_conv_3,
         w["up1.conv.double_conv.4.weight"],
         w["up1.conv.double_conv.4.bias"],
         None,
@@ -993,115 +725,85 @@ def pool_up3_up2_part1_backward_2(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    # recompute part of double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
-    up1_conv_double_conv_5 = (
-        up1_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    del up1_conv_double_conv_4_batch_norm
+    # recompute double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
+    up1_conv_5 = up1_conv_4.relu_()  # f32[8, 64, 32, 32]
+    del up1_conv_4
     # recompute up2: x = self.up(x)
     up2_up = F.conv_transpose2d(
-        up1_conv_double_conv_5, w["up2.up.weight"], w["up2.up.bias"], stride=2
+        up1_conv_5, w["up2.up.weight"], w["up2.up.bias"], stride=2
     )  # f32[8, 32, 64, 64]
     # recompute up2: return self.conv(torch.cat([skip, x], dim=1))
-    up2 = torch.cat([down1_conv_double_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
+    up2 = torch.cat([down1_conv_5, up2_up], 1)  # f32[8, 64, 64, 64]
     del up2_up
     # grad of double_conv.0 (Conv2d) in up2.conv: return self.double_conv(x)
-    grad_up2, grad_up2_conv_double_conv_0_weight, _ = aten.convolution_backward(
-        grad_up2_conv_double_conv_0,
+    grad_up2, grad_up2_conv_0_weight, _ = conv_backward(
+        grad_up2_conv_0,
         up2,
         w["up2.conv.double_conv.0.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, False],
+        padding=1,
     )  # f32[8, 64, 64, 64], f32[32, 64, 3, 3]
-    del grad_up2_conv_double_conv_0, up2, _
+    del grad_up2_conv_0, up2, _
     # grad of up2: x = self.up(x)
-    grad_up1_conv_double_conv_5, grad_up2_up_weight, grad_up2_up_bias = (
-        aten.convolution_backward(
-            aten.slice.Tensor(grad_up2, 1, 32, 64),
-            up1_conv_double_conv_5,
-            w["up2.up.weight"],
-            [32],
-            [2, 2],
-            [0, 0],
-            [1, 1],
-            True,
-            [0, 0],
-            1,
-            [True, True, True],
-        )
+    grad_up1_conv_5, grad_up2_up_weight, grad_up2_up_bias = conv_backward(
+        aten.slice.Tensor(grad_up2, 1, 32, 64),
+        up1_conv_5,
+        w["up2.up.weight"],
+        [True, True, True],
+        stride=2,
+        transposed=True,
     )  # f32[8, 64, 32, 32], f32[64, 32, 2, 2], f32[32]
     return (
-        down1_conv_double_conv_4_batch_norm_mean,
-        down1_conv_double_conv_4_batch_norm_rstd,
-        down1_conv_double_conv_5,
-        up1_conv_double_conv_4_batch_norm_mean,
-        up1_conv_double_conv_4_batch_norm_rstd,
-        up1_conv_double_conv_5,
+        down1_conv_0,
+        down1_conv_1_mean,
+        down1_conv_1_rstd,
+        down1_conv_2,
+        down1_conv_3,
+        down1_conv_4_mean,
+        down1_conv_4_rstd,
+        down1_conv_5,
+        up1_conv_4_mean,
+        up1_conv_4_rstd,
+        up1_conv_5,
         grad_up2,
-        grad_up1_conv_double_conv_5,
+        grad_up1_conv_5,
         {
             "up2.up.weight": grad_up2_up_weight,
             "up2.up.bias": grad_up2_up_bias,
-            "up2.conv.double_conv.0.weight": grad_up2_conv_double_conv_0_weight,
+            "up2.conv.double_conv.0.weight": grad_up2_conv_0_weight,
+            "up2.conv.double_conv.1.weight": grad_up2_conv_1_weight,
+            "up2.conv.double_conv.1.bias": grad_up2_conv_1_bias,
         },
     )
 
 
-def pool_up3_up1_part2_backward(
-    taken: list[Tensor], up1_conv_double_conv_0: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensors]:
-    """Backward of up1_part2 in pool_up3."""
-    (
-        grad_up1_conv_double_conv_5,
-        up1_conv_double_conv_5,
-        up1_conv_double_conv_3,
-        up1_conv_double_conv_4_batch_norm_mean,
-        up1_conv_double_conv_4_batch_norm_rstd,
-    ) = drain(taken)
-    # grad of double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
-    grad_up1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_up1_conv_double_conv_5,
-        up1_conv_double_conv_5,
-        0,
-        grad_input=grad_up1_conv_double_conv_5,
-    )  # f32[8, 64, 32, 32]
-    del grad_up1_conv_double_conv_5, up1_conv_double_conv_5
-    # grad of double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
-    (
-        grad_up1_conv_double_conv_3,
-        grad_up1_conv_double_conv_4_weight,
-        grad_up1_conv_double_conv_4_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_up1_conv_double_conv_4_batch_norm,
-        up1_conv_double_conv_3,
-        w["up1.conv.double_conv.4.weight"],
-        None,
-        None,
-        up1_conv_double_conv_4_batch_norm_mean,
-        up1_conv_double_conv_4_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    del (
-        grad_up1_conv_double_conv_4_batch_norm,
-        up1_conv_double_conv_3,
-        up1_conv_double_conv_4_batch_norm_mean,
-        up1_conv_double_conv_4_batch_norm_rstd,
+def pool_up3_up1_backward(
+    kept: list[Tensor],
+    taken: list[Tensor],
+    down2_conv_3: Tensor,
+    down3_conv_5: Tensor,
+    w: Tensors,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
+    """Backward of up1 in pool_up3."""
+    up1_conv_0 = kept.pop()
+    grad_up1_conv_5, up1_conv_5, up1_conv_3, up1_conv_4_mean, up1_conv_4_rstd = drain(
+        taken
     )
-    # recompute part of double_conv.1 (BatchNorm2d) in up1.conv: return self.double_ ...
-    (
-        up1_conv_double_conv_1_batch_norm,
-        up1_conv_double_conv_1_batch_norm_mean,
-        up1_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        up1_conv_double_conv_0,
+    # grad of double_conv.5 (ReLU) in up1.conv: return self.double_conv(x)
+    grad_up1_conv_4 = relu_backward_(grad_up1_conv_5, up1_conv_5)  # f32[8, 64, 32, 32]
+    del grad_up1_conv_5, up1_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in up1.conv: return self.double_conv(x)
+    grad_up1_conv_3, grad_up1_conv_4_weight, grad_up1_conv_4_bias = batch_norm_backward(
+        grad_up1_conv_4,
+        up1_conv_3,
+        w["up1.conv.double_conv.4.weight"],
+        up1_conv_4_mean,
+        up1_conv_4_rstd,
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    del grad_up1_conv_4, up1_conv_3, up1_conv_4_mean, up1_conv_4_rstd
+    # recompute double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
+    up1_conv_1, up1_conv_1_mean, up1_conv_1_rstd = torch.native_batch_norm(
+        up1_conv_0,
         w["up1.conv.double_conv.1.weight"],
         w["up1.conv.double_conv.1.bias"],
         None,
@@ -1110,90 +812,33 @@ def pool_up3_up1_part2_backward(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    # recompute part of double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
-    up1_conv_double_conv_2 = (
-        up1_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    del up1_conv_double_conv_1_batch_norm
+    # recompute double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
+    up1_conv_2 = up1_conv_1.relu_()  # f32[8, 64, 32, 32]
+    del up1_conv_1
     # grad of double_conv.3 (Conv2d) in up1.conv: return self.double_conv(x)
-    grad_up1_conv_double_conv_2, grad_up1_conv_double_conv_3_weight, _ = (
-        aten.convolution_backward(
-            grad_up1_conv_double_conv_3,
-            up1_conv_double_conv_2,
-            w["up1.conv.double_conv.3.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_up1_conv_2, grad_up1_conv_3_weight, _ = conv_backward(
+        grad_up1_conv_3,
+        up1_conv_2,
+        w["up1.conv.double_conv.3.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
-    del grad_up1_conv_double_conv_3, _
+    del grad_up1_conv_3, _
     # grad of double_conv.2 (ReLU) in up1.conv: return self.double_conv(x)
-    grad_up1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_up1_conv_double_conv_2,
-        up1_conv_double_conv_2,
-        0,
-        grad_input=grad_up1_conv_double_conv_2,
-    )  # f32[8, 64, 32, 32]
-    return (
-        up1_conv_double_conv_1_batch_norm_mean,
-        up1_conv_double_conv_1_batch_norm_rstd,
-        grad_up1_conv_double_conv_1_batch_norm,
-        {
-            "up1.conv.double_conv.3.weight": grad_up1_conv_double_conv_3_weight,
-            "up1.conv.double_conv.4.weight": grad_up1_conv_double_conv_4_weight,
-            "up1.conv.double_conv.4.bias": grad_up1_conv_double_conv_4_bias,
-        },
-    )
-
-
-def pool_up3_up1_part1_backward(
-    taken: list[Tensor],
-    down2_conv_double_conv_3: Tensor,
-    down3_conv_double_conv_5: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
-    """Backward of up1_part1 in pool_up3."""
-    (
-        grad_up1_conv_double_conv_1_batch_norm,
-        up1_conv_double_conv_0,
-        up1_conv_double_conv_1_batch_norm_mean,
-        up1_conv_double_conv_1_batch_norm_rstd,
-    ) = drain(taken)
+    grad_up1_conv_1 = relu_backward_(grad_up1_conv_2, up1_conv_2)  # f32[8, 64, 32, 32]
+    del grad_up1_conv_2, up1_conv_2
     # grad of double_conv.1 (BatchNorm2d) in up1.conv: return self.double_conv(x)
-    (
-        grad_up1_conv_double_conv_0,
-        grad_up1_conv_double_conv_1_weight,
-        grad_up1_conv_double_conv_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_up1_conv_double_conv_1_batch_norm,
-        up1_conv_double_conv_0,
+    grad_up1_conv_0, grad_up1_conv_1_weight, grad_up1_conv_1_bias = batch_norm_backward(
+        grad_up1_conv_1,
+        up1_conv_0,
         w["up1.conv.double_conv.1.weight"],
-        None,
-        None,
-        up1_conv_double_conv_1_batch_norm_mean,
-        up1_conv_double_conv_1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+        up1_conv_1_mean,
+        up1_conv_1_rstd,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    del (
-        grad_up1_conv_double_conv_1_batch_norm,
-        up1_conv_double_conv_0,
-        up1_conv_double_conv_1_batch_norm_mean,
-        up1_conv_double_conv_1_batch_norm_rstd,
-    )
-    # recompute part of double_conv.4 (BatchNorm2d) in down2.conv: return self.doubl ...
-    (
-        down2_conv_double_conv_4_batch_norm,
-        down2_conv_double_conv_4_batch_norm_mean,
-        down2_conv_double_conv_4_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down2_conv_double_conv_3,
+    del grad_up1_conv_1, up1_conv_0, up1_conv_1_mean, up1_conv_1_rstd
+    # recompute double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
+    down2_conv_4, down2_conv_4_mean, down2_conv_4_rstd = torch.native_batch_norm(
+        down2_conv_3,
         w["down2.conv.double_conv.4.weight"],
         w["down2.conv.double_conv.4.bias"],
         None,
@@ -1202,116 +847,78 @@ def pool_up3_up1_part1_backward(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    # recompute part of double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_5 = (
-        down2_conv_double_conv_4_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    del down2_conv_double_conv_4_batch_norm
+    # recompute double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
+    down2_conv_5 = down2_conv_4.relu_()  # f32[8, 64, 32, 32]
+    del down2_conv_4
     # recompute up1: x = self.up(x)
     up1_up = F.conv_transpose2d(
-        down3_conv_double_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
+        down3_conv_5, w["up1.up.weight"], w["up1.up.bias"], stride=2
     )  # f32[8, 64, 32, 32]
     # recompute up1: return self.conv(torch.cat([skip, x], dim=1))
-    up1 = torch.cat([down2_conv_double_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
+    up1 = torch.cat([down2_conv_5, up1_up], 1)  # f32[8, 128, 32, 32]
     del up1_up
     # grad of double_conv.0 (Conv2d) in up1.conv: return self.double_conv(x)
-    grad_up1, grad_up1_conv_double_conv_0_weight, _ = aten.convolution_backward(
-        grad_up1_conv_double_conv_0,
+    grad_up1, grad_up1_conv_0_weight, _ = conv_backward(
+        grad_up1_conv_0,
         up1,
         w["up1.conv.double_conv.0.weight"],
-        [0],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
         [True, True, False],
+        padding=1,
     )  # f32[8, 128, 32, 32], f32[64, 128, 3, 3]
-    del grad_up1_conv_double_conv_0, up1, _
+    del grad_up1_conv_0, up1, _
     # grad of up1: x = self.up(x)
-    grad_down3_conv_double_conv_5, grad_up1_up_weight, grad_up1_up_bias = (
-        aten.convolution_backward(
-            aten.slice.Tensor(grad_up1, 1, 64, 128),
-            down3_conv_double_conv_5,
-            w["up1.up.weight"],
-            [64],
-            [2, 2],
-            [0, 0],
-            [1, 1],
-            True,
-            [0, 0],
-            1,
-            [True, True, True],
-        )
+    grad_down3_conv_5, grad_up1_up_weight, grad_up1_up_bias = conv_backward(
+        aten.slice.Tensor(grad_up1, 1, 64, 128),
+        down3_conv_5,
+        w["up1.up.weight"],
+        [True, True, True],
+        stride=2,
+        transposed=True,
     )  # f32[8, 128, 16, 16], f32[128, 64, 2, 2], f32[64]
     return (
-        down2_conv_double_conv_4_batch_norm_mean,
-        down2_conv_double_conv_4_batch_norm_rstd,
-        down2_conv_double_conv_5,
+        down2_conv_4_mean,
+        down2_conv_4_rstd,
+        down2_conv_5,
         grad_up1,
-        grad_down3_conv_double_conv_5,
+        grad_down3_conv_5,
         {
             "up1.up.weight": grad_up1_up_weight,
             "up1.up.bias": grad_up1_up_bias,
-            "up1.conv.double_conv.0.weight": grad_up1_conv_double_conv_0_weight,
-            "up1.conv.double_conv.1.weight": grad_up1_conv_double_conv_1_weight,
-            "up1.conv.double_conv.1.bias": grad_up1_conv_double_conv_1_bias,
+            "up1.conv.double_conv.0.weight": grad_up1_conv_0_weight,
+            "up1.conv.double_conv.1.weight": grad_up1_conv_1_weight,
+            "up1.conv.double_conv.1.bias": grad_up1_conv_1_bias,
+            "up1.conv.double_conv.3.weight": grad_up1_conv_3_weight,
+            "up1.conv.double_conv.4.weight": grad_up1_conv_4_weight,
+            "up1.conv.double_conv.4.bias": grad_up1_conv_4_bias,
         },
     )
 
 
-def pool_up3_down3_backward_1(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    down3_conv_double_conv_0: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
+def pool_up3_down3_backward(
+    kept: list[Tensor], taken: list[Tensor], down2_conv_5: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
     """Backward of down3 in pool_up3."""
-    (
-        down3_conv_double_conv_3,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-    ) = drain(kept)
-    grad_down3_conv_double_conv_5, down3_conv_double_conv_5 = drain(taken)
+    down3_conv_0, down3_conv_3, down3_conv_4_mean, down3_conv_4_rstd = drain(kept)
+    grad_down3_conv_5, down3_conv_5, grad_up1 = drain(taken)
     # grad of double_conv.5 (ReLU) in down3.conv: return self.double_conv(x)
-    grad_down3_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_down3_conv_double_conv_5,
-        down3_conv_double_conv_5,
-        0,
-        grad_input=grad_down3_conv_double_conv_5,
+    grad_down3_conv_4 = relu_backward_(
+        grad_down3_conv_5, down3_conv_5
     )  # f32[8, 128, 16, 16]
-    del grad_down3_conv_double_conv_5, down3_conv_double_conv_5
+    del grad_down3_conv_5, down3_conv_5
     # grad of double_conv.4 (BatchNorm2d) in down3.conv: return self.double_conv(x)
-    (
-        grad_down3_conv_double_conv_3,
-        grad_down3_conv_double_conv_4_weight,
-        grad_down3_conv_double_conv_4_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_down3_conv_double_conv_4_batch_norm,
-        down3_conv_double_conv_3,
-        w["down3.conv.double_conv.4.weight"],
-        None,
-        None,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_down3_conv_3, grad_down3_conv_4_weight, grad_down3_conv_4_bias = (
+        batch_norm_backward(
+            grad_down3_conv_4,
+            down3_conv_3,
+            w["down3.conv.double_conv.4.weight"],
+            down3_conv_4_mean,
+            down3_conv_4_rstd,
+        )
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
-    del (
-        grad_down3_conv_double_conv_4_batch_norm,
-        down3_conv_double_conv_3,
-        down3_conv_double_conv_4_batch_norm_mean,
-        down3_conv_double_conv_4_batch_norm_rstd,
-    )
-    # recompute part of double_conv.1 (BatchNorm2d) in down3.conv: return self.doubl ...
-    (
-        down3_conv_double_conv_1_batch_norm,
-        down3_conv_double_conv_1_batch_norm_mean,
-        down3_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down3_conv_double_conv_0,
+    del grad_down3_conv_4, down3_conv_3, down3_conv_4_mean, down3_conv_4_rstd
+    # recompute double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
+    down3_conv_1, down3_conv_1_mean, down3_conv_1_rstd = torch.native_batch_norm(
+        down3_conv_0,
         w["down3.conv.double_conv.1.weight"],
         w["down3.conv.double_conv.1.bias"],
         None,
@@ -1320,107 +927,51 @@ def pool_up3_down3_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
-    # recompute part of double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
-    down3_conv_double_conv_2 = (
-        down3_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 128, 16, 16]
-    return (
-        grad_down3_conv_double_conv_3,
-        down3_conv_double_conv_1_batch_norm_mean,
-        down3_conv_double_conv_1_batch_norm_rstd,
-        down3_conv_double_conv_2,
-        {
-            "down3.conv.double_conv.4.weight": grad_down3_conv_double_conv_4_weight,
-            "down3.conv.double_conv.4.bias": grad_down3_conv_double_conv_4_bias,
-        },
-    )
-
-
-def pool_up3_down3_backward_2(
-    taken: list[Tensor], down2_conv_double_conv_5: Tensor, w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of down3 in pool_up3."""
-    (
-        grad_down3_conv_double_conv_3,
-        down3_conv_double_conv_2,
-        down3_conv_double_conv_0,
-        down3_conv_double_conv_1_batch_norm_mean,
-        down3_conv_double_conv_1_batch_norm_rstd,
-        grad_up1,
-    ) = drain(taken)
+    # recompute double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
+    down3_conv_2 = down3_conv_1.relu_()  # f32[8, 128, 16, 16]
+    del down3_conv_1
     # grad of double_conv.3 (Conv2d) in down3.conv: return self.double_conv(x)
-    grad_down3_conv_double_conv_2, grad_down3_conv_double_conv_3_weight, _ = (
-        aten.convolution_backward(
-            grad_down3_conv_double_conv_3,
-            down3_conv_double_conv_2,
-            w["down3.conv.double_conv.3.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_down3_conv_2, grad_down3_conv_3_weight, _ = conv_backward(
+        grad_down3_conv_3,
+        down3_conv_2,
+        w["down3.conv.double_conv.3.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 128, 16, 16], f32[128, 128, 3, 3]
-    del grad_down3_conv_double_conv_3, _
+    del grad_down3_conv_3, _
     # grad of double_conv.2 (ReLU) in down3.conv: return self.double_conv(x)
-    grad_down3_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_down3_conv_double_conv_2,
-        down3_conv_double_conv_2,
-        0,
-        grad_input=grad_down3_conv_double_conv_2,
+    grad_down3_conv_1 = relu_backward_(
+        grad_down3_conv_2, down3_conv_2
     )  # f32[8, 128, 16, 16]
-    del grad_down3_conv_double_conv_2, down3_conv_double_conv_2
+    del grad_down3_conv_2, down3_conv_2
     # grad of double_conv.1 (BatchNorm2d) in down3.conv: return self.double_conv(x)
-    (
-        grad_down3_conv_double_conv_0,
-        grad_down3_conv_double_conv_1_weight,
-        grad_down3_conv_double_conv_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_down3_conv_double_conv_1_batch_norm,
-        down3_conv_double_conv_0,
-        w["down3.conv.double_conv.1.weight"],
-        None,
-        None,
-        down3_conv_double_conv_1_batch_norm_mean,
-        down3_conv_double_conv_1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_down3_conv_0, grad_down3_conv_1_weight, grad_down3_conv_1_bias = (
+        batch_norm_backward(
+            grad_down3_conv_1,
+            down3_conv_0,
+            w["down3.conv.double_conv.1.weight"],
+            down3_conv_1_mean,
+            down3_conv_1_rstd,
+        )
     )  # f32[8, 128, 16, 16], f32[128], f32[128]
-    del (
-        grad_down3_conv_double_conv_1_batch_norm,
-        down3_conv_double_conv_0,
-        down3_conv_double_conv_1_batch_norm_mean,
-        down3_conv_double_conv_1_batch_norm_rstd,
-    )
+    del grad_down3_conv_1, down3_conv_0, down3_conv_1_mean, down3_conv_1_rstd
     # recompute down3: return self.conv(self.pool(x))
     down3_pool, down3_pool_indices = aten.max_pool2d_with_indices(
-        down2_conv_double_conv_5, [2, 2], [2, 2]
+        down2_conv_5, [2, 2], [2, 2]
     )  # f32[8, 64, 16, 16], i64[8, 64, 16, 16]
     # grad of double_conv.0 (Conv2d) in down3.conv: return self.double_conv(x)
-    grad_down3_pool, grad_down3_conv_double_conv_0_weight, _ = (
-        aten.convolution_backward(
-            grad_down3_conv_double_conv_0,
-            down3_pool,
-            w["down3.conv.double_conv.0.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_down3_pool, grad_down3_conv_0_weight, _ = conv_backward(
+        grad_down3_conv_0,
+        down3_pool,
+        w["down3.conv.double_conv.0.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 64, 16, 16], f32[128, 64, 3, 3]
-    del grad_down3_conv_double_conv_0, down3_pool, _
+    del grad_down3_conv_0, down3_pool, _
     # grad of down3: return self.conv(self.pool(x))
-    grad_down2_conv_double_conv_5_down3_pool = aten.max_pool2d_with_indices_backward(
+    grad_down2_conv_5_down3_pool = aten.max_pool2d_with_indices_backward(
         grad_down3_pool,
-        down2_conv_double_conv_5,
+        down2_conv_5,
         [2, 2],
         [2, 2],
         [0, 0],
@@ -1430,66 +981,51 @@ def pool_up3_down3_backward_2(
     )  # f32[8, 64, 32, 32]
     del grad_down3_pool, down3_pool_indices
     # grad of return self.conv(self.pool(x))
-    grad_down2_conv_double_conv_5 = grad_down2_conv_double_conv_5_down3_pool.add_(
+    grad_down2_conv_5 = grad_down2_conv_5_down3_pool.add_(
         aten.slice.Tensor(grad_up1, 1, 0, 64)
     )  # f32[8, 64, 32, 32]
-    return grad_down2_conv_double_conv_5, {
-        "down3.conv.double_conv.0.weight": grad_down3_conv_double_conv_0_weight,
-        "down3.conv.double_conv.1.weight": grad_down3_conv_double_conv_1_weight,
-        "down3.conv.double_conv.1.bias": grad_down3_conv_double_conv_1_bias,
-        "down3.conv.double_conv.3.weight": grad_down3_conv_double_conv_3_weight,
+    return grad_down2_conv_5, {
+        "down3.conv.double_conv.0.weight": grad_down3_conv_0_weight,
+        "down3.conv.double_conv.1.weight": grad_down3_conv_1_weight,
+        "down3.conv.double_conv.1.bias": grad_down3_conv_1_bias,
+        "down3.conv.double_conv.3.weight": grad_down3_conv_3_weight,
+        "down3.conv.double_conv.4.weight": grad_down3_conv_4_weight,
+        "down3.conv.double_conv.4.bias": grad_down3_conv_4_bias,
     }
 
 
-def pool_up3_down2_backward_1(
-    taken: list[Tensor], down2_conv_double_conv_0: Tensor, w: Tensors
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensors]:
+def pool_up3_down2_backward(
+    kept: list[Tensor], taken: list[Tensor], down1_conv_5: Tensor, w: Tensors
+) -> tuple[Tensor, Tensors]:
     """Backward of down2 in pool_up3."""
+    down2_pool, down2_pool_indices, down2_conv_0 = drain(kept)
     (
-        grad_down2_conv_double_conv_5,
-        down2_conv_double_conv_5,
-        down2_conv_double_conv_3,
-        down2_conv_double_conv_4_batch_norm_mean,
-        down2_conv_double_conv_4_batch_norm_rstd,
+        grad_down2_conv_5,
+        down2_conv_5,
+        down2_conv_3,
+        down2_conv_4_mean,
+        down2_conv_4_rstd,
+        grad_up2,
     ) = drain(taken)
     # grad of double_conv.5 (ReLU) in down2.conv: return self.double_conv(x)
-    grad_down2_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_down2_conv_double_conv_5,
-        down2_conv_double_conv_5,
-        0,
-        grad_input=grad_down2_conv_double_conv_5,
+    grad_down2_conv_4 = relu_backward_(
+        grad_down2_conv_5, down2_conv_5
     )  # f32[8, 64, 32, 32]
-    del grad_down2_conv_double_conv_5, down2_conv_double_conv_5
+    del grad_down2_conv_5, down2_conv_5
     # grad of double_conv.4 (BatchNorm2d) in down2.conv: return self.double_conv(x)
-    (
-        grad_down2_conv_double_conv_3,
-        grad_down2_conv_double_conv_4_weight,
-        grad_down2_conv_double_conv_4_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_down2_conv_double_conv_4_batch_norm,
-        down2_conv_double_conv_3,
-        w["down2.conv.double_conv.4.weight"],
-        None,
-        None,
-        down2_conv_double_conv_4_batch_norm_mean,
-        down2_conv_double_conv_4_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
+    grad_down2_conv_3, grad_down2_conv_4_weight, grad_down2_conv_4_bias = (
+        batch_norm_backward(
+            grad_down2_conv_4,
+            down2_conv_3,
+            w["down2.conv.double_conv.4.weight"],
+            down2_conv_4_mean,
+            down2_conv_4_rstd,
+        )
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    del (
-        grad_down2_conv_double_conv_4_batch_norm,
-        down2_conv_double_conv_3,
-        down2_conv_double_conv_4_batch_norm_mean,
-        down2_conv_double_conv_4_batch_norm_rstd,
-    )
-    # recompute part of double_conv.1 (BatchNorm2d) in down2.conv: return self.doubl ...
-    (
-        down2_conv_double_conv_1_batch_norm,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-    ) = torch.native_batch_norm(
-        down2_conv_double_conv_0,
+    del grad_down2_conv_4, down2_conv_3, down2_conv_4_mean, down2_conv_4_rstd
+    # recompute double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
+    down2_conv_1, down2_conv_1_mean, down2_conv_1_rstd = torch.native_batch_norm(
+        down2_conv_0,
         w["down2.conv.double_conv.1.weight"],
         w["down2.conv.double_conv.1.bias"],
         None,
@@ -1498,107 +1034,47 @@ def pool_up3_down2_backward_1(
         0.1,
         1e-05,
     )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    # recompute part of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
-    down2_conv_double_conv_2 = (
-        down2_conv_double_conv_1_batch_norm.relu_()
-    )  # f32[8, 64, 32, 32]
-    return (
-        grad_down2_conv_double_conv_3,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-        down2_conv_double_conv_2,
-        {
-            "down2.conv.double_conv.4.weight": grad_down2_conv_double_conv_4_weight,
-            "down2.conv.double_conv.4.bias": grad_down2_conv_double_conv_4_bias,
-        },
-    )
-
-
-def pool_up3_down2_backward_2(
-    kept: list[Tensor],
-    taken: list[Tensor],
-    down1_conv_double_conv_5: Tensor,
-    w: Tensors,
-) -> tuple[Tensor, Tensors]:
-    """Backward of down2 in pool_up3."""
-    down2_pool, down2_pool_indices = drain(kept)
-    (
-        grad_down2_conv_double_conv_3,
-        down2_conv_double_conv_2,
-        down2_conv_double_conv_0,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-        grad_up2,
-    ) = drain(taken)
+    # recompute double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
+    down2_conv_2 = down2_conv_1.relu_()  # f32[8, 64, 32, 32]
+    del down2_conv_1
     # grad of double_conv.3 (Conv2d) in down2.conv: return self.double_conv(x)
-    grad_down2_conv_double_conv_2, grad_down2_conv_double_conv_3_weight, _ = (
-        aten.convolution_backward(
-            grad_down2_conv_double_conv_3,
-            down2_conv_double_conv_2,
-            w["down2.conv.double_conv.3.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
+    grad_down2_conv_2, grad_down2_conv_3_weight, _ = conv_backward(
+        grad_down2_conv_3,
+        down2_conv_2,
+        w["down2.conv.double_conv.3.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 64, 32, 32], f32[64, 64, 3, 3]
-    del grad_down2_conv_double_conv_3, _
+    del grad_down2_conv_3, _
     # grad of double_conv.2 (ReLU) in down2.conv: return self.double_conv(x)
-    grad_down2_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_down2_conv_double_conv_2,
-        down2_conv_double_conv_2,
-        0,
-        grad_input=grad_down2_conv_double_conv_2,
+    grad_down2_conv_1 = relu_backward_(
+        grad_down2_conv_2, down2_conv_2
     )  # f32[8, 64, 32, 32]
-    del grad_down2_conv_double_conv_2, down2_conv_double_conv_2
+    del grad_down2_conv_2, down2_conv_2
     # grad of double_conv.1 (BatchNorm2d) in down2.conv: return self.double_conv(x)
-    (
-        grad_down2_conv_double_conv_0,
-        grad_down2_conv_double_conv_1_weight,
-        grad_down2_conv_double_conv_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_down2_conv_double_conv_1_batch_norm,
-        down2_conv_double_conv_0,
-        w["down2.conv.double_conv.1.weight"],
-        None,
-        None,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
-    )  # f32[8, 64, 32, 32], f32[64], f32[64]
-    del (
-        grad_down2_conv_double_conv_1_batch_norm,
-        down2_conv_double_conv_0,
-        down2_conv_double_conv_1_batch_norm_mean,
-        down2_conv_double_conv_1_batch_norm_rstd,
-    )
-    # grad of double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
-    grad_down2_pool, grad_down2_conv_double_conv_0_weight, _ = (
-        aten.convolution_backward(
-            grad_down2_conv_double_conv_0,
-            down2_pool,
-            w["down2.conv.double_conv.0.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
+    grad_down2_conv_0, grad_down2_conv_1_weight, grad_down2_conv_1_bias = (
+        batch_norm_backward(
+            grad_down2_conv_1,
+            down2_conv_0,
+            w["down2.conv.double_conv.1.weight"],
+            down2_conv_1_mean,
+            down2_conv_1_rstd,
         )
+    )  # f32[8, 64, 32, 32], f32[64], f32[64]
+    del grad_down2_conv_1, down2_conv_0, down2_conv_1_mean, down2_conv_1_rstd
+    # grad of double_conv.0 (Conv2d) in down2.conv: return self.double_conv(x)
+    grad_down2_pool, grad_down2_conv_0_weight, _ = conv_backward(
+        grad_down2_conv_0,
+        down2_pool,
+        w["down2.conv.double_conv.0.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 32, 32, 32], f32[64, 32, 3, 3]
-    del grad_down2_conv_double_conv_0, down2_pool, _
+    del grad_down2_conv_0, down2_pool, _
     # grad of down2: return self.conv(self.pool(x))
-    grad_down1_conv_double_conv_5_down2_pool = aten.max_pool2d_with_indices_backward(
+    grad_down1_conv_5_down2_pool = aten.max_pool2d_with_indices_backward(
         grad_down2_pool,
-        down1_conv_double_conv_5,
+        down1_conv_5,
         [2, 2],
         [2, 2],
         [0, 0],
@@ -1608,144 +1084,87 @@ def pool_up3_down2_backward_2(
     )  # f32[8, 32, 64, 64]
     del grad_down2_pool, down2_pool_indices
     # grad of return self.conv(self.pool(x))
-    grad_down1_conv_double_conv_5 = grad_down1_conv_double_conv_5_down2_pool.add_(
+    grad_down1_conv_5 = grad_down1_conv_5_down2_pool.add_(
         aten.slice.Tensor(grad_up2, 1, 0, 32)
     )  # f32[8, 32, 64, 64]
-    return grad_down1_conv_double_conv_5, {
-        "down2.conv.double_conv.0.weight": grad_down2_conv_double_conv_0_weight,
-        "down2.conv.double_conv.1.weight": grad_down2_conv_double_conv_1_weight,
-        "down2.conv.double_conv.1.bias": grad_down2_conv_double_conv_1_bias,
-        "down2.conv.double_conv.3.weight": grad_down2_conv_double_conv_3_weight,
+    return grad_down1_conv_5, {
+        "down2.conv.double_conv.0.weight": grad_down2_conv_0_weight,
+        "down2.conv.double_conv.1.weight": grad_down2_conv_1_weight,
+        "down2.conv.double_conv.1.bias": grad_down2_conv_1_bias,
+        "down2.conv.double_conv.3.weight": grad_down2_conv_3_weight,
+        "down2.conv.double_conv.4.weight": grad_down2_conv_4_weight,
+        "down2.conv.double_conv.4.bias": grad_down2_conv_4_bias,
     }
 
 
-def pool_up3_down1_backward_1(
-    taken: list[Tensor], down1_conv_double_conv_2: Tensor, w: Tensors
-) -> tuple[Tensor, Tensors]:
-    """Backward of down1 in pool_up3."""
-    (
-        grad_down1_conv_double_conv_5,
-        down1_conv_double_conv_5,
-        down1_conv_double_conv_3,
-        down1_conv_double_conv_4_batch_norm_mean,
-        down1_conv_double_conv_4_batch_norm_rstd,
-    ) = drain(taken)
-    # grad of double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
-    grad_down1_conv_double_conv_4_batch_norm = aten.threshold_backward.grad_input(
-        grad_down1_conv_double_conv_5,
-        down1_conv_double_conv_5,
-        0,
-        grad_input=grad_down1_conv_double_conv_5,
-    )  # f32[8, 32, 64, 64]
-    del grad_down1_conv_double_conv_5, down1_conv_double_conv_5
-    # grad of double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
-    (
-        grad_down1_conv_double_conv_3,
-        grad_down1_conv_double_conv_4_weight,
-        grad_down1_conv_double_conv_4_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_down1_conv_double_conv_4_batch_norm,
-        down1_conv_double_conv_3,
-        w["down1.conv.double_conv.4.weight"],
-        None,
-        None,
-        down1_conv_double_conv_4_batch_norm_mean,
-        down1_conv_double_conv_4_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del (
-        grad_down1_conv_double_conv_4_batch_norm,
-        down1_conv_double_conv_3,
-        down1_conv_double_conv_4_batch_norm_mean,
-        down1_conv_double_conv_4_batch_norm_rstd,
-    )
-    # grad of double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
-    grad_down1_conv_double_conv_2, grad_down1_conv_double_conv_3_weight, _ = (
-        aten.convolution_backward(
-            grad_down1_conv_double_conv_3,
-            down1_conv_double_conv_2,
-            w["down1.conv.double_conv.3.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
-        )
-    )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
-    return grad_down1_conv_double_conv_2, {
-        "down1.conv.double_conv.3.weight": grad_down1_conv_double_conv_3_weight,
-        "down1.conv.double_conv.4.weight": grad_down1_conv_double_conv_4_weight,
-        "down1.conv.double_conv.4.bias": grad_down1_conv_double_conv_4_bias,
-    }
-
-
-def pool_up3_down1_backward_2(
+def pool_up3_down1_backward(
     kept: list[Tensor], taken: list[Tensor], x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of down1 in pool_up3."""
     down1_pool_indices = kept.pop()
     (
-        grad_down1_conv_double_conv_2,
-        down1_conv_double_conv_2,
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
+        grad_down1_conv_5,
+        down1_conv_5,
+        down1_conv_3,
+        down1_conv_4_mean,
+        down1_conv_4_rstd,
+        down1_conv_2,
+        down1_conv_0,
+        down1_conv_1_mean,
+        down1_conv_1_rstd,
         down1_pool,
         grad_out,
     ) = drain(taken)
-    # grad of double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
-    grad_down1_conv_double_conv_1_batch_norm = aten.threshold_backward.grad_input(
-        grad_down1_conv_double_conv_2,
-        down1_conv_double_conv_2,
-        0,
-        grad_input=grad_down1_conv_double_conv_2,
+    # grad of double_conv.5 (ReLU) in down1.conv: return self.double_conv(x)
+    grad_down1_conv_4 = relu_backward_(
+        grad_down1_conv_5, down1_conv_5
     )  # f32[8, 32, 64, 64]
-    del grad_down1_conv_double_conv_2, down1_conv_double_conv_2
-    # grad of double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
-    (
-        grad_down1_conv_double_conv_0,
-        grad_down1_conv_double_conv_1_weight,
-        grad_down1_conv_double_conv_1_bias,
-    ) = aten.native_batch_norm_backward(
-        grad_down1_conv_double_conv_1_batch_norm,
-        down1_conv_double_conv_0,
-        w["down1.conv.double_conv.1.weight"],
-        None,
-        None,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-        True,
-        1e-05,
-        [True, True, True],
-    )  # f32[8, 32, 64, 64], f32[32], f32[32]
-    del (
-        grad_down1_conv_double_conv_1_batch_norm,
-        down1_conv_double_conv_0,
-        down1_conv_double_conv_1_batch_norm_mean,
-        down1_conv_double_conv_1_batch_norm_rstd,
-    )
-    # grad of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
-    grad_down1_pool, grad_down1_conv_double_conv_0_weight, _ = (
-        aten.convolution_backward(
-            grad_down1_conv_double_conv_0,
-            down1_pool,
-            w["down1.conv.double_conv.0.weight"],
-            [0],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            [True, True, False],
+    del grad_down1_conv_5, down1_conv_5
+    # grad of double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
+    grad_down1_conv_3, grad_down1_conv_4_weight, grad_down1_conv_4_bias = (
+        batch_norm_backward(
+            grad_down1_conv_4,
+            down1_conv_3,
+            w["down1.conv.double_conv.4.weight"],
+            down1_conv_4_mean,
+            down1_conv_4_rstd,
         )
+    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    del grad_down1_conv_4, down1_conv_3, down1_conv_4_mean, down1_conv_4_rstd
+    # grad of double_conv.3 (Conv2d) in down1.conv: return self.double_conv(x)
+    grad_down1_conv_2, grad_down1_conv_3_weight, _ = conv_backward(
+        grad_down1_conv_3,
+        down1_conv_2,
+        w["down1.conv.double_conv.3.weight"],
+        [True, True, False],
+        padding=1,
+    )  # f32[8, 32, 64, 64], f32[32, 32, 3, 3]
+    del grad_down1_conv_3, _
+    # grad of double_conv.2 (ReLU) in down1.conv: return self.double_conv(x)
+    grad_down1_conv_1 = relu_backward_(
+        grad_down1_conv_2, down1_conv_2
+    )  # f32[8, 32, 64, 64]
+    del grad_down1_conv_2, down1_conv_2
+    # grad of double_conv.1 (BatchNorm2d) in down1.conv: return self.double_conv(x)
+    grad_down1_conv_0, grad_down1_conv_1_weight, grad_down1_conv_1_bias = (
+        batch_norm_backward(
+            grad_down1_conv_1,
+            down1_conv_0,
+            w["down1.conv.double_conv.1.weight"],
+            down1_conv_1_mean,
+            down1_conv_1_rstd,
+        )
+    )  # f32[8, 32, 64, 64], f32[32], f32[32]
+    del grad_down1_conv_1, down1_conv_0, down1_conv_1_mean, down1_conv_1_rstd
+    # grad of double_conv.0 (Conv2d) in down1.conv: return self.double_conv(x)
+    grad_down1_pool, grad_down1_conv_0_weight, _ = conv_backward(
+        grad_down1_conv_0,
+        down1_pool,
+        w["down1.conv.double_conv.0.weight"],
+        [True, True, False],
+        padding=1,
     )  # f32[8, 16, 64, 64], f32[32, 16, 3, 3]
-    del grad_down1_conv_double_conv_0, down1_pool, _
+    del grad_down1_conv_0, down1_pool, _
     # grad of down1: return self.conv(self.pool(x))
     grad_x_down1_pool = aten.max_pool2d_with_indices_backward(
         grad_down1_pool, x, [2, 2], [2, 2], [0, 0], [1, 1], False, down1_pool_indices
@@ -1756,9 +1175,12 @@ def pool_up3_down1_backward_2(
         aten.slice.Tensor(grad_out, 1, 0, 16)
     )  # f32[8, 16, 128, 128]
     return grad_x, {
-        "down1.conv.double_conv.0.weight": grad_down1_conv_double_conv_0_weight,
-        "down1.conv.double_conv.1.weight": grad_down1_conv_double_conv_1_weight,
-        "down1.conv.double_conv.1.bias": grad_down1_conv_double_conv_1_bias,
+        "down1.conv.double_conv.0.weight": grad_down1_conv_0_weight,
+        "down1.conv.double_conv.1.weight": grad_down1_conv_1_weight,
+        "down1.conv.double_conv.1.bias": grad_down1_conv_1_bias,
+        "down1.conv.double_conv.3.weight": grad_down1_conv_3_weight,
+        "down1.conv.double_conv.4.weight": grad_down1_conv_4_weight,
+        "down1.conv.double_conv.4.bias": grad_down1_conv_4_bias,
     }
 
 
@@ -1793,18 +1215,8 @@ def outc_backward(
     )  # f32[8, 4, 128, 128]
     del grad_log_softmax, log_softmax
     # grad of logits = self.outc(x)
-    grad_x, grad_weight, grad_bias = aten.convolution_backward(
-        grad_logits,
-        x,
-        w["weight"],
-        [4],
-        [1, 1],
-        [0, 0],
-        [1, 1],
-        False,
-        [0, 0],
-        1,
-        [True, True, True],
+    grad_x, grad_weight, grad_bias = conv_backward(
+        grad_logits, x, w["weight"], [True, True, True]
     )  # f32[8, 16, 128, 128], f32[4, 16, 1, 1], f32[4]
     return grad_x, {"weight": grad_weight, "bias": grad_bias}
 
@@ -1845,8 +1257,65 @@ def drain(values: list[Tensor]) -> list[Tensor]:
     return found
 
 
+def batch_norm_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    eps: float = 1e-05,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of F.batch_norm's input, weight and bias, by the statistics of the batch."""
+    found: tuple[Tensor, Tensor, Tensor] = aten.native_batch_norm_backward(
+        grad, x, weight, None, None, mean, rstd, True, eps, [True, True, True]
+    )
+    return found
+
+
+def conv_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    wanted: list[bool],
+    stride: int | list[int] = 1,
+    padding: int | list[int] = 0,
+    dilation: int | list[int] = 1,
+    transposed: bool = False,
+    output_padding: int | list[int] = 0,
+    groups: int = 1,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of a convolution's input, weight and bias, of each that is wanted."""
+
+    def each(n: int | list[int]) -> list[int]:
+        return [n] * (weight.dim() - 2) if isinstance(n, int) else n
+
+    found: tuple[Tensor, Tensor, Tensor] = aten.convolution_backward(
+        grad,
+        x,
+        weight,
+        [grad.shape[1]] if wanted[2] else [0],
+        each(stride),
+        each(padding),
+        each(dilation),
+        transposed,
+        each(output_padding),
+        groups,
+        wanted,
+    )
+    return found
+
+
+def relu_backward_(grad: Tensor, out: Tensor) -> Tensor:
+    """Gradient of F.relu's input in the storage of that of its output."""
+    found: Tensor = aten.threshold_backward.grad_input(grad, out, 0, grad_input=grad)
+    return found
+
+
 class RematStep(torch.autograd.Function):
-    """A block of the step: `forward` runs it, `backward` when autograd gets there."""
+    """A block of the step: `forward` runs it, `backward` when autograd gets there.
+
+    Autograd sees the empty `token` go through the blocks one after the other; tensors go by `live`.
+    """
 
     weights: tuple[str, ...] = ("*",)  # its functions' `w` by name; "*": all parameters
     buffers: tuple[str, ...] = ()  # what its forward updates
@@ -1900,8 +1369,8 @@ class RematStep(torch.autograd.Function):
 class DoubleConvStep(RematStep):
     """inc.double_conv.
 
-    Keeps: layer_4_batch_norm_mean 64 B, layer_4_batch_norm_rstd 64 B.
-    Runs again: layer_0, layer_1_batch_norm, layer_2, layer_3.
+    Keeps: layer_4_mean 64 B, layer_4_rstd 64 B.
+    Runs again: layer_0, layer_1, layer_2, layer_3.
     """
 
     buffers = (
@@ -1935,24 +1404,16 @@ class PoolUp3Step(RematStep):
     """down1.pool..up3.
 
     Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB, down2_pool 1.0 MiB,
-    down2_pool_indices 2.0 MiB, down2_conv_double_conv_0 2.0 MiB,
-    down2_conv_double_conv_3 2.0 MiB, down3_conv_double_conv_0 1.0 MiB,
-    down3_conv_double_conv_3 1.0 MiB, down3_conv_double_conv_4_batch_norm_mean 512
-    B, down3_conv_double_conv_4_batch_norm_rstd 512 B, down3_conv_double_conv_5 1.0
-    MiB, up1_conv_double_conv_0 2.0 MiB, up1_conv_double_conv_3 2.0 MiB,
-    up2_conv_double_conv_0 4.0 MiB, up2_conv_double_conv_3 4.0 MiB, up3_up_0 16.0
-    MiB.
+    down2_pool_indices 2.0 MiB, down2_conv_0 2.0 MiB, down2_conv_3 2.0 MiB,
+    down3_conv_0 1.0 MiB, down3_conv_3 1.0 MiB, down3_conv_4_mean 512 B,
+    down3_conv_4_rstd 512 B, down3_conv_5 1.0 MiB, up1_conv_0 2.0 MiB, up1_conv_3
+    2.0 MiB, up2_conv_0 4.0 MiB, up2_conv_3 4.0 MiB, up3_up_0 16.0 MiB.
     Its input, x 8.0 MiB, waits in `live`.
-    Runs again: up2_conv_double_conv_4_batch_norm, up2_conv_double_conv_5,
-    up2_conv_double_conv_1_batch_norm, up2_conv_double_conv_2,
-    down1_conv_double_conv_0, down1_conv_double_conv_1_batch_norm,
-    down1_conv_double_conv_2, down1_conv_double_conv_3,
-    down1_conv_double_conv_4_batch_norm, down1_conv_double_conv_5,
-    up1_conv_double_conv_4_batch_norm, up1_conv_double_conv_5, up2_up, up2,
-    up1_conv_double_conv_1_batch_norm, up1_conv_double_conv_2,
-    down2_conv_double_conv_4_batch_norm, down2_conv_double_conv_5, up1_up, up1,
-    down3_conv_double_conv_1_batch_norm, down3_conv_double_conv_2, down3_pool,
-    down2_conv_double_conv_1_batch_norm, down2_conv_double_conv_2.
+    Runs again: up2_conv_4, up2_conv_5, up2_conv_1, up2_conv_2, down1_conv_0,
+    down1_conv_1, down1_conv_2, down1_conv_3, down1_conv_4, down1_conv_5,
+    up1_conv_4, up1_conv_5, up2_up, up2, up1_conv_1, up1_conv_2, down2_conv_4,
+    down2_conv_5, up1_up, up1, down3_conv_1, down3_conv_2, down3_pool, down2_conv_1,
+    down2_conv_2.
     """
 
     weights = (
@@ -2030,47 +1491,26 @@ class PoolUp3Step(RematStep):
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = cls.begin(ctx, token, live, i, *rest)
         live["w", i] = w
-        live["down1_pool", i], live["down1_conv_double_conv_5", i], ctx.kept_down1 = (
+        live["down1_pool", i], live["down1_conv_5", i], ctx.kept_down1 = (
             pool_up3_down1_forward(live["x", i], w, buffers)
         )
-        (
-            live["down2_conv_double_conv_0", i],
-            live["down2_conv_double_conv_3", i],
-            live["down2_conv_double_conv_5", i],
-            ctx.kept_down2,
-        ) = pool_up3_down2_forward(live["down1_conv_double_conv_5", i], w, buffers)
-        (
-            live["down3_conv_double_conv_0", i],
-            live["down3_conv_double_conv_5", i],
-            ctx.kept_down3,
-        ) = pool_up3_down3_forward(live["down2_conv_double_conv_5", i], w, buffers)
-        (
-            live["up1_conv_double_conv_0", i],
-            live["up1_conv_double_conv_1_batch_norm", i],
-        ) = pool_up3_up1_part1_forward(
-            [live.take("down2_conv_double_conv_5", i)],
-            live["down3_conv_double_conv_5", i],
-            w,
-            buffers,
+        live["down2_conv_3", i], live["down2_conv_5", i], ctx.kept_down2 = (
+            pool_up3_down2_forward(live["down1_conv_5", i], w, buffers)
         )
-        live["up1_conv_double_conv_3", i], live["up1_conv_double_conv_5", i] = (
-            pool_up3_up1_part2_forward(
-                [live.take("up1_conv_double_conv_1_batch_norm", i)], w, buffers
+        live["down3_conv_5", i], ctx.kept_down3 = pool_up3_down3_forward(
+            live["down2_conv_5", i], w, buffers
+        )
+        live["up1_conv_3", i], live["up1_conv_5", i], ctx.kept_up1 = (
+            pool_up3_up1_forward(
+                [live.take("down2_conv_5", i)], live["down3_conv_5", i], w, buffers
             )
         )
-        live["up2_conv_double_conv_0", i], live["up2_conv_double_conv_2", i] = (
-            pool_up3_up2_part1_forward(
-                [
-                    live.take("up1_conv_double_conv_5", i),
-                    live.take("down1_conv_double_conv_5", i),
-                ],
-                w,
-                buffers,
-            )
+        live["up2_conv_0", i], live["up2_conv_2", i] = pool_up3_up2_part1_forward(
+            [live.take("up1_conv_5", i), live.take("down1_conv_5", i)], w, buffers
         )
-        live["up2_conv_double_conv_3", i], live["up3_up_0", i], live["x", i + 1] = (
+        live["up3_up_0", i], live["x", i + 1], ctx.kept_up2_part2 = (
             pool_up3_up2_part2_forward(
-                [live.take("up2_conv_double_conv_2", i)], live["x", i], w, buffers
+                [live.take("up2_conv_2", i)], live["x", i], w, buffers
             )
         )
         return token.new_empty(0)
@@ -2081,224 +1521,123 @@ class PoolUp3Step(RematStep):
         arguments = ctx, w, live, i
         grads = cls.backward_part1(*arguments)
         grads |= cls.backward_part2(*arguments)
-        grads |= cls.backward_part3(*arguments)
         return cls.hand(ctx, token, grads)
 
     @classmethod
     def backward_part1(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
         (
-            live["up2_conv_double_conv_4_batch_norm_mean", i],
-            live["up2_conv_double_conv_4_batch_norm_rstd", i],
-            live["grad_up2_conv_double_conv_4_batch_norm", i],
-            up2_part2_piece1_grads,
-        ) = pool_up3_up2_part2_backward_1(
+            live["up2_conv_1_mean", i],
+            live["up2_conv_1_rstd", i],
+            live["up2_conv_2", i],
+            live["grad_up2_conv_2", i],
+            up2_part2_grads,
+        ) = pool_up3_up2_part2_backward(
+            ctx.kept_up2_part2,
             [live.take("up3_up_0", i)],
             live["grad_x", i + 1],
-            live["up2_conv_double_conv_3", i],
+            live["up2_conv_0", i],
             w,
         )
         (
-            live["up2_conv_double_conv_1_batch_norm_mean", i],
-            live["up2_conv_double_conv_1_batch_norm_rstd", i],
-            live["up2_conv_double_conv_2", i],
-            live["grad_up2_conv_double_conv_2", i],
-            up2_part2_piece2_grads,
-        ) = pool_up3_up2_part2_backward_2(
+            live["down1_conv_0", i],
+            live["down1_conv_1_mean", i],
+            live["down1_conv_1_rstd", i],
+            live["down1_conv_2", i],
+            live["down1_conv_3", i],
+            live["down1_conv_4_mean", i],
+            live["down1_conv_4_rstd", i],
+            live["down1_conv_5", i],
+            live["up1_conv_4_mean", i],
+            live["up1_conv_4_rstd", i],
+            live["up1_conv_5", i],
+            live["grad_up2", i],
+            live["grad_up1_conv_5", i],
+            up2_part1_grads,
+        ) = pool_up3_up2_part1_backward(
             [
-                live.take("grad_up2_conv_double_conv_4_batch_norm", i),
-                live.take("up2_conv_double_conv_3", i),
-                live.take("up2_conv_double_conv_4_batch_norm_mean", i),
-                live.take("up2_conv_double_conv_4_batch_norm_rstd", i),
-            ],
-            live["up2_conv_double_conv_0", i],
-            w,
-        )
-        (
-            live["grad_up2_conv_double_conv_0", i],
-            live["down1_conv_double_conv_0", i],
-            live["down1_conv_double_conv_1_batch_norm_mean", i],
-            live["down1_conv_double_conv_1_batch_norm_rstd", i],
-            live["down1_conv_double_conv_2", i],
-            live["down1_conv_double_conv_3", i],
-            up2_part1_piece1_grads,
-        ) = pool_up3_up2_part1_backward_1(
-            [
-                live.take("grad_up2_conv_double_conv_2", i),
-                live.take("up2_conv_double_conv_2", i),
-                live.take("up2_conv_double_conv_0", i),
-                live.take("up2_conv_double_conv_1_batch_norm_mean", i),
-                live.take("up2_conv_double_conv_1_batch_norm_rstd", i),
+                live.take("grad_up2_conv_2", i),
+                live.take("up2_conv_2", i),
+                live.take("up2_conv_0", i),
+                live.take("up2_conv_1_mean", i),
+                live.take("up2_conv_1_rstd", i),
             ],
             live["down1_pool", i],
+            live["up1_conv_3", i],
             w,
         )
         (
-            live["down1_conv_double_conv_4_batch_norm_mean", i],
-            live["down1_conv_double_conv_4_batch_norm_rstd", i],
-            live["down1_conv_double_conv_5", i],
-            live["up1_conv_double_conv_4_batch_norm_mean", i],
-            live["up1_conv_double_conv_4_batch_norm_rstd", i],
-            live["up1_conv_double_conv_5", i],
-            live["grad_up2", i],
-            live["grad_up1_conv_double_conv_5", i],
-            up2_part1_piece2_grads,
-        ) = pool_up3_up2_part1_backward_2(
-            [live.take("grad_up2_conv_double_conv_0", i)],
-            live["down1_conv_double_conv_3", i],
-            live["up1_conv_double_conv_3", i],
-            w,
-        )
-        (
-            live["up1_conv_double_conv_1_batch_norm_mean", i],
-            live["up1_conv_double_conv_1_batch_norm_rstd", i],
-            live["grad_up1_conv_double_conv_1_batch_norm", i],
-            up1_part2_grads,
-        ) = pool_up3_up1_part2_backward(
+            live["down2_conv_4_mean", i],
+            live["down2_conv_4_rstd", i],
+            live["down2_conv_5", i],
+            live["grad_up1", i],
+            live["grad_down3_conv_5", i],
+            up1_grads,
+        ) = pool_up3_up1_backward(
+            ctx.kept_up1,
             [
-                live.take("grad_up1_conv_double_conv_5", i),
-                live.take("up1_conv_double_conv_5", i),
-                live.take("up1_conv_double_conv_3", i),
-                live.take("up1_conv_double_conv_4_batch_norm_mean", i),
-                live.take("up1_conv_double_conv_4_batch_norm_rstd", i),
+                live.take("grad_up1_conv_5", i),
+                live.take("up1_conv_5", i),
+                live.take("up1_conv_3", i),
+                live.take("up1_conv_4_mean", i),
+                live.take("up1_conv_4_rstd", i),
             ],
-            live["up1_conv_double_conv_0", i],
+            live["down2_conv_3", i],
+            live["down3_conv_5", i],
             w,
         )
-        return {
-            **up2_part2_piece1_grads,
-            **up2_part2_piece2_grads,
-            **up2_part1_piece1_grads,
-            **up2_part1_piece2_grads,
-            **up1_part2_grads,
-        }
+        live["grad_down2_conv_5", i], down3_grads = pool_up3_down3_backward(
+            ctx.kept_down3,
+            [
+                live.take("grad_down3_conv_5", i),
+                live.take("down3_conv_5", i),
+                live.take("grad_up1", i),
+            ],
+            live["down2_conv_5", i],
+            w,
+        )
+        return {**up2_part2_grads, **up2_part1_grads, **up1_grads, **down3_grads}
 
     @classmethod
     def backward_part2(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
-        (
-            live["down2_conv_double_conv_4_batch_norm_mean", i],
-            live["down2_conv_double_conv_4_batch_norm_rstd", i],
-            live["down2_conv_double_conv_5", i],
-            live["grad_up1", i],
-            live["grad_down3_conv_double_conv_5", i],
-            up1_part1_grads,
-        ) = pool_up3_up1_part1_backward(
+        live["grad_down1_conv_5", i], down2_grads = pool_up3_down2_backward(
+            ctx.kept_down2,
             [
-                live.take("grad_up1_conv_double_conv_1_batch_norm", i),
-                live.take("up1_conv_double_conv_0", i),
-                live.take("up1_conv_double_conv_1_batch_norm_mean", i),
-                live.take("up1_conv_double_conv_1_batch_norm_rstd", i),
+                live.take("grad_down2_conv_5", i),
+                live.take("down2_conv_5", i),
+                live.take("down2_conv_3", i),
+                live.take("down2_conv_4_mean", i),
+                live.take("down2_conv_4_rstd", i),
+                live.take("grad_up2", i),
             ],
-            live["down2_conv_double_conv_3", i],
-            live["down3_conv_double_conv_5", i],
+            live["down1_conv_5", i],
             w,
         )
-        (
-            live["grad_down3_conv_double_conv_3", i],
-            live["down3_conv_double_conv_1_batch_norm_mean", i],
-            live["down3_conv_double_conv_1_batch_norm_rstd", i],
-            live["down3_conv_double_conv_2", i],
-            down3_piece1_grads,
-        ) = pool_up3_down3_backward_1(
-            ctx.kept_down3,
-            [
-                live.take("grad_down3_conv_double_conv_5", i),
-                live.take("down3_conv_double_conv_5", i),
-            ],
-            live["down3_conv_double_conv_0", i],
-            w,
-        )
-        live["grad_down2_conv_double_conv_5", i], down3_piece2_grads = (
-            pool_up3_down3_backward_2(
-                [
-                    live.take("grad_down3_conv_double_conv_3", i),
-                    live.take("down3_conv_double_conv_2", i),
-                    live.take("down3_conv_double_conv_0", i),
-                    live.take("down3_conv_double_conv_1_batch_norm_mean", i),
-                    live.take("down3_conv_double_conv_1_batch_norm_rstd", i),
-                    live.take("grad_up1", i),
-                ],
-                live["down2_conv_double_conv_5", i],
-                w,
-            )
-        )
-        (
-            live["grad_down2_conv_double_conv_3", i],
-            live["down2_conv_double_conv_1_batch_norm_mean", i],
-            live["down2_conv_double_conv_1_batch_norm_rstd", i],
-            live["down2_conv_double_conv_2", i],
-            down2_piece1_grads,
-        ) = pool_up3_down2_backward_1(
-            [
-                live.take("grad_down2_conv_double_conv_5", i),
-                live.take("down2_conv_double_conv_5", i),
-                live.take("down2_conv_double_conv_3", i),
-                live.take("down2_conv_double_conv_4_batch_norm_mean", i),
-                live.take("down2_conv_double_conv_4_batch_norm_rstd", i),
-            ],
-            live["down2_conv_double_conv_0", i],
-            w,
-        )
-        live["grad_down1_conv_double_conv_5", i], down2_piece2_grads = (
-            pool_up3_down2_backward_2(
-                ctx.kept_down2,
-                [
-                    live.take("grad_down2_conv_double_conv_3", i),
-                    live.take("down2_conv_double_conv_2", i),
-                    live.take("down2_conv_double_conv_0", i),
-                    live.take("down2_conv_double_conv_1_batch_norm_mean", i),
-                    live.take("down2_conv_double_conv_1_batch_norm_rstd", i),
-                    live.take("grad_up2", i),
-                ],
-                live["down1_conv_double_conv_5", i],
-                w,
-            )
-        )
-        return {
-            **up1_part1_grads,
-            **down3_piece1_grads,
-            **down3_piece2_grads,
-            **down2_piece1_grads,
-            **down2_piece2_grads,
-        }
-
-    @classmethod
-    def backward_part3(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:
-        live["grad_down1_conv_double_conv_2", i], down1_piece1_grads = (
-            pool_up3_down1_backward_1(
-                [
-                    live.take("grad_down1_conv_double_conv_5", i),
-                    live.take("down1_conv_double_conv_5", i),
-                    live.take("down1_conv_double_conv_3", i),
-                    live.take("down1_conv_double_conv_4_batch_norm_mean", i),
-                    live.take("down1_conv_double_conv_4_batch_norm_rstd", i),
-                ],
-                live["down1_conv_double_conv_2", i],
-                w,
-            )
-        )
-        live["grad_x", i], down1_piece2_grads = pool_up3_down1_backward_2(
+        live["grad_x", i], down1_grads = pool_up3_down1_backward(
             ctx.kept_down1,
             [
-                live.take("grad_down1_conv_double_conv_2", i),
-                live.take("down1_conv_double_conv_2", i),
-                live.take("down1_conv_double_conv_0", i),
-                live.take("down1_conv_double_conv_1_batch_norm_mean", i),
-                live.take("down1_conv_double_conv_1_batch_norm_rstd", i),
+                live.take("grad_down1_conv_5", i),
+                live.take("down1_conv_5", i),
+                live.take("down1_conv_3", i),
+                live.take("down1_conv_4_mean", i),
+                live.take("down1_conv_4_rstd", i),
+                live.take("down1_conv_2", i),
+                live.take("down1_conv_0", i),
+                live.take("down1_conv_1_mean", i),
+                live.take("down1_conv_1_rstd", i),
                 live.take("down1_pool", i),
                 live.take("grad_x", i + 1),
             ],
             live["x", i],
             w,
         )
-        return {**down1_piece1_grads, **down1_piece2_grads}
+        return {**down2_grads, **down1_grads}
 
 
 class DoubleConvStep_2(RematStep):
     """up3.conv.double_conv.
 
-    Keeps: layer_0 8.0 MiB, layer_1_batch_norm_mean 64 B, layer_1_batch_norm_rstd 64
-    B, layer_2 8.0 MiB, layer_3 8.0 MiB, layer_4_batch_norm_mean 64 B,
-    layer_4_batch_norm_rstd 64 B.
+    Keeps: layer_0 8.0 MiB, layer_1_mean 64 B, layer_1_rstd 64 B, layer_2 8.0 MiB,
+    layer_3 8.0 MiB, layer_4_mean 64 B, layer_4_rstd 64 B.
     Runs again: up3_up_1 and out of down1.pool..up3.
     """
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from hiremate_gen.emit.faces import Seen
 from hiremate_gen.emit.identifiers import identifier, snake
-from hiremate_gen.emit.names import Names, static_values
+from hiremate_gen.emit.names import Names
+from hiremate_gen.emit.origins import static_values
 from hiremate_gen.ir import Block, Chain, Graph
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from hiremate_gen.emit.helpers import by_helper, relu_in_place
 from hiremate_gen.emit.spelling import IN_PLACE, KNOWN, METHODS, OPERATORS, SPELLINGS
 from hiremate_gen.ir import Arg, Device, Graph, Literal, Op, Ref
 
@@ -28,8 +29,9 @@ def call(
         spelled = special(texts, kwargs)
         if spelled is not None:
             return spelled
-    if _whole_norm(graph, op):
-        return f"layer_norm_backward({', '.join([*texts[:2], *texts[3:7]])})"
+    helped = by_helper(graph, op, texts)
+    if helped is not None:
+        return helped
     named = [f"{k}={v}" for k, v in kwargs.items()]
     if op.target in OPERATORS and not kwargs and len(args) == 2:
         return f"{atom(texts[0])} {OPERATORS[op.target]} {atom(texts[1])}"
@@ -44,19 +46,6 @@ def single(graph: Graph, op: Op) -> bool:
     """Whether the op has a name of its own for its first result alone."""
     on_cpu = graph.device.partition(":")[0] == "cpu"
     return op.tupled and op.target in SPELLINGS and (on_cpu or "batch_norm" not in op.target)
-
-
-def _whole_norm(graph: Graph, op: Op) -> bool:
-    """Whether the op is what the file's own `layer_norm_backward` does: all gradients of an affine layer norm."""
-    if op.target != "aten.native_layer_norm_backward.default" or op.kwargs:
-        return False
-    weight, shape = op.args[5], tuple(Literal(str(n)) for n in _shape(graph, op.args[5]))
-    affine = isinstance(weight, Ref) and isinstance(op.args[6], Ref)
-    return affine and op.args[2] == shape and op.args[7] == (Literal("True"),) * 3
-
-
-def _shape(graph: Graph, arg: Arg) -> tuple[int, ...]:
-    return graph.index[arg.name].shape if isinstance(arg, Ref) else ()
 
 
 def function(target: str) -> str:
@@ -97,6 +86,8 @@ def _in_place(op: Op, args: tuple[Arg, ...], show: Show, device: str, root: str)
         other = args[1] if isinstance(args[0], Ref) and args[0].name == root else args[0]
         extra = "".join(f", {k}={argument(v, show, device)}" for k, v in op.kwargs)
         return f"{kept}.{name}_({argument(other, show, device)}{extra})"
+    if relu_in_place(op, args, root):
+        return f"relu_backward_({kept}, {argument(args[1], show, device)})"
     texts = [argument(a, show, device) for a in args]
     texts += [f"{k}={argument(v, show, device)}" for k, v in op.kwargs]
     out = "grad_input" if op.target.split(".")[1].endswith("_backward") else "out"

@@ -113,13 +113,14 @@ def _replays_mask(op: Op) -> bool:
 
 
 def _statement(graph: Graph, names: Names, one: Op) -> list[Op]:
-    """The ops that make up the statement of `one`, less those that never run again."""
-    place = (one.origin.owner, one.origin.line)
+    """The ops that make up what is said of `one`, less those that never run again."""
+    place, said = (one.origin.owner, one.origin.line), _said(names, one)
     ops = (graph.op[name] for name in names.forward)
     return [
         o
         for o in ops
         if (o.origin.owner, o.origin.line) == place
+        and _said(names, o) == said
         and o.recomputable
         and o.target not in (RNG_STATE, "aten.native_dropout.default")
         and not (o.writes_buffer and len(o.outputs) == 1)

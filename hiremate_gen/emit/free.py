@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hiremate_gen.emit.bindings import bound_names, free_import
+from hiremate_gen.emit.helpers import HELPERS
 from hiremate_gen.ir.source import SourceFile
 
 OURS = (
@@ -18,7 +19,7 @@ OURS = (
     "Tensors",
     "check_step",
     "drain",
-    "layer_norm_backward",
+    *HELPERS,
     "remat_constant",
     "remat_step",
     "replaying",

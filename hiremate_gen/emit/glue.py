@@ -273,10 +273,11 @@ class Glue:
         group = self.functions.setdefault(kind, {})
         text = (function.parameters, function.body, function.returns)
         if text not in group:
-            piece = str(run.piece or "")
-            plain, told = ("_".join(filter(None, (snake(x), part, run.call.phase, piece))) for x in (kind, label))
-            name = self._unique(told if plain in self.used else plain)
-            doc = f"{_PHASES[run.call.phase]} {part + ' in ' if part else ''}{kind}."
+            piece = f"piece{run.piece}" if run.piece else ""
+            plain, longer = ("_".join(filter(None, (snake(x), part, run.call.phase, piece))) for x in (kind, label))
+            name = self._unique(longer if plain in self.used else plain)
+            told = f", piece {run.piece} of {run.pieces}" if run.piece else ""
+            doc = f"{_PHASES[run.call.phase]} {part + ' in ' if part else ''}{kind}{told}."
             parameters = tuple(f"{name}: {annotation}" for name, annotation in function.parameters)
             group[text] = FunctionPart(
                 name, doc, parameters, function.annotation, function.body, function.returns, run.call.phase

@@ -7,6 +7,8 @@ import json
 import keyword
 import re
 
+from hiremate_gen.emit.helpers import HELPERS
+
 # What generated functions use by a global name, and their own parameters.
 _GLOBALS = (
     "torch",
@@ -15,7 +17,7 @@ _GLOBALS = (
     "rng_state",
     "replaying",
     "drain",
-    "layer_norm_backward",
+    *HELPERS,
     "taken",
     "kept",
     "w",

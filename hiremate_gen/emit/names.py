@@ -6,6 +6,14 @@ from collections.abc import Iterable
 
 from hiremate_gen.emit.faces import Seen, faces
 from hiremate_gen.emit.identifiers import RESERVED, Taken, identifier, short
+from hiremate_gen.emit.origins import (
+    assigned,
+    counts_batches,
+    passed_through,
+    shortened,
+    single_op_modules,
+    static_values,
+)
 from hiremate_gen.emit.products import RESHAPES, reads
 from hiremate_gen.emit.sources import Sources
 from hiremate_gen.ir import Block, Graph, Op
@@ -40,8 +48,9 @@ class Names:
         # Names of the user's module may be hidden inside a generated function: it does not use them.
         self._taken = Taken(RESERVED)
         self._names: dict[str, str] = {}
-        self._alone = _single_op_modules(graph, block)
-        self._assigned = _assigned(graph, block)
+        self._alone = single_op_modules(graph, block)
+        self._assigned = assigned(graph, block)
+        self._passed_through = passed_through(graph)
         self.faces = faces(graph, block, seen)
         self._face = {root: value for value, root in reversed(self.faces.items())}
         self._ends()
@@ -113,13 +122,15 @@ class Names:
                 self._names[root] = self._taken.one(f"grad_{self._path(parameter)}")
 
     def _path(self, static: str) -> str:
-        return identifier(self.path(static).strip("/"))
+        module, dot, leaf = self.path(static).strip("/").rpartition(".")
+        own = self._graph.index[static].path.startswith(f"{self._prefix}.")
+        return identifier(shortened(module, self._prefix if own else "", self._passed_through) + dot + leaf)
 
     # ---- forward -----------------------------------------------------------------------------------------------
 
     def _forward(self, ops: list[Op]) -> None:
         wishes: dict[str, list[str]] = {}
-        for op in (o for o in ops if o.target != RNG_STATE):
+        for op in (o for o in ops if o.target != RNG_STATE and not counts_batches(o)):
             key = op.name.removesuffix("_mask") if op.target == "aten.native_dropout.default" else op.name
             if self._graph.op.get(key, op).outputs[0] not in self._names:
                 wishes.setdefault(key, self._wishes(op))
@@ -153,7 +164,7 @@ class Names:
         views = [t for v in op.outputs if v is not None for t in self._face_targets(v)]
         targets = origin.targets if len(origin.targets) == 1 else tuple(views)
         found = list(targets[:1])
-        module = self.relative(origin.module)
+        module = self._shortened(origin.module)
         if origin.module in self._alone:
             found.append(module or origin.module.rpartition(".")[2])
         copied = self._shown_name(op.inputs[0]) if op.target == "aten.clone.default" and op.inputs else ""
@@ -175,6 +186,10 @@ class Names:
         if not self._prefix:
             return module
         return "" if module == self._prefix else module.removeprefix(self._prefix + ".")
+
+    def _shortened(self, module: str) -> str:
+        inside = module.startswith(f"{self._prefix}.")
+        return shortened(self.relative(module), self._prefix if inside else "", self._passed_through)
 
     def _shown_name(self, value: str) -> str:
         """What the user calls a value that is a view or what it is a view of; nothing where that has no name."""
@@ -244,7 +259,7 @@ class Names:
 
     def _gradient_wishes(self, op: Op, source: str | None) -> list[str]:
         derived = self._graph.op.get(op.derives or "")
-        via = self.relative(derived.origin.module) if derived is not None else ""
+        via = self._shortened(derived.origin.module) if derived is not None else ""
         if derived is not None and derived.origin.module not in self._alone:
             via = short(derived.target)
         name = f"grad_{self._source_name(source)}" if source is not None else ""
@@ -265,40 +280,3 @@ class Names:
         if op.target in RESHAPES:
             return [f"{base}_{len(self._graph.index[value].shape)}d"]
         return [f"{base}_{short(op.target)}" + (f"_{op.outputs.index(value)}" if op.tupled else "")]
-
-
-def static_values(graph: Graph, ops: Iterable[str]) -> tuple[str, ...]:
-    """Parameters, buffers, inputs and constants that `ops` read, directly or through views, in order of first use."""
-    found: dict[str, None] = {}
-    for name in ops:
-        op = graph.op[name]
-        for value in (*op.inputs, *(buffer for _, buffer in op.writes_buffer)):
-            root = graph.index[value].root
-            if graph.index[root].static:
-                found[root] = None
-    return tuple(found)
-
-
-def _single_op_modules(graph: Graph, block: Block) -> frozenset[str]:
-    """Modules with one op in the block: their name says what the op is.  Counting batches is no op of its own."""
-    counts: dict[str, int] = {}
-    for name in block.forward:
-        op = graph.op[name]
-        counts_batches = op.writes_buffer and len(op.outputs) == 1 and not op.tupled
-        if not op.random and op.target != RNG_STATE and not counts_batches:
-            counts[op.origin.module] = counts.get(op.origin.module, 0) + 1
-    return frozenset(m for m, n in counts.items() if n == 1 and m)
-
-
-def _assigned(graph: Graph, block: Block) -> dict[tuple[str, int], tuple[str, ...]]:
-    """(module, line) -> what the statement there assigns."""
-    first, last = block.forward[0], block.forward[-1]
-    inside = False
-    found: dict[tuple[str, int], tuple[str, ...]] = {}
-    for op in graph.ops:
-        inside = inside or op.name == first
-        if inside and op.origin.targets:
-            found[op.origin.owner, op.origin.line] = op.origin.targets
-        if op.name == last:
-            break
-    return found

@@ -121,7 +121,7 @@ class ModelPart:
     source_name: str
     device_type: str
     uses_rng: bool
-    norms: bool  # layer_norm_backward is called
+    helpers: frozenset[str]  # those that are called
     inputs: tuple[InputPart, ...]
     constants: tuple[tuple[str, str], ...]  # inputs that are no tensors: source text, and what they must equal
     arguments: tuple[str, ...]  # source text of the inputs

@@ -21,8 +21,9 @@ from hiremate_gen.emit.free import OURS, freed
 from hiremate_gen.emit.functions import Function
 from hiremate_gen.emit.glue import Glue
 from hiremate_gen.emit.header import Facts, header
+from hiremate_gen.emit.helpers import HELPERS
 from hiremate_gen.emit.identifiers import quoted
-from hiremate_gen.emit.parts import InputPart, ModelPart
+from hiremate_gen.emit.parts import FunctionPart, InputPart, ModelPart
 from hiremate_gen.emit.steps import input_slot
 from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.ir.source import SourceFile
@@ -48,10 +49,10 @@ def emit(source: SourceFile, graph: Graph, chain: Chain, schedule: Schedule, con
     """
     glue = _glue(source, graph, chain, schedule)
     model = _model(source, graph, glue, contract)
-    environment = _environment()
-    before = _formatted(environment.get_template("step.py.jinja").render(model=model))
+    jinja = templates()
+    before = _formatted(jinja.get_template("step.py.jinja").render(model=model))
     free = freed(source, before, ("torch", "remat_step"), _parameters(model.signature))
-    forward = _method(environment.get_template("forward.py.jinja").render(model=model, free=free.names))
+    forward = _method(jinja.get_template("forward.py.jinja").render(model=model, free=free.names))
     top = header(graph, chain, schedule, facts, glue)
     return carry(source, forward=forward, before=free.text, header=top, imports=list(free.imports))
 
@@ -106,6 +107,10 @@ def _lines(parameters: tuple[tuple[str, str], ...], body: tuple[str, ...], retur
     return _formatted(head + indent("\n".join([*body, last]), "    ")).count("\n")
 
 
+def _calls(function: FunctionPart, name: str) -> bool:
+    return any(f"= {name}(" in line for line in function.body)
+
+
 def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> ModelPart:
     assert source.planned is not None
     signature = source.planned.forward
@@ -122,7 +127,7 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         source_name=source.name,
         device_type=graph.device.partition(":")[0],
         uses_rng=glue.uses_rng,
-        norms=any("= layer_norm_backward(" in line for f in glue.all_functions for line in f.body),
+        helpers=frozenset(h for h in HELPERS for f in glue.all_functions if _calls(f, h)),
         inputs=inputs,
         constants=contract.constants,
         arguments=(*(n.name for n in inputs), *(name for name, _ in contract.constants)),
@@ -180,7 +185,7 @@ def _inputs(graph: Graph) -> tuple[InputPart, ...]:
     )
 
 
-def _environment() -> jinja2.Environment:
+def templates() -> jinja2.Environment:
     """Templates stand at the top of a checkout, and inside the package once it is installed."""
     here = Path(__file__).resolve().parents[1]
     folders = [here / "templates", here.parent / "templates"]

@@ -85,7 +85,7 @@ def _batch_norm(args: list[str], kwargs: dict[str, str]) -> str:
 
 
 def _max_pool(args: list[str], kwargs: dict[str, str]) -> str | None:
-    return f"F.max_pool2d({', '.join(_plain(a) for a in args)})" if not kwargs else None
+    return f"F.max_pool2d({', '.join(plain(a) for a in args)})" if not kwargs else None
 
 
 def _convolution(args: list[str], kwargs: dict[str, str]) -> str | None:
@@ -94,12 +94,12 @@ def _convolution(args: list[str], kwargs: dict[str, str]) -> str | None:
     given = [("stride", stride, "1"), ("padding", padding, "0"), ("dilation", dilation, "1"), ("groups", groups, "1")]
     if transposed == "True":
         given.insert(2, ("output_padding", output_padding, "0"))
-    rest = [f"{name}={_plain(text)}" for name, text, default in given if _plain(text) != default]
+    rest = [f"{name}={plain(text)}" for name, text, default in given if plain(text) != default]
     name = f"conv_transpose{dims}d" if transposed == "True" else f"conv{dims}d"
     return f"F.{name}({', '.join([x, weight, *([bias] if bias != 'None' else []), *rest])})"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """`[2, 2]` as `2`."""
     items = re.fullmatch(r"\[(-?\d+(?:, -?\d+)*)\]", text)
     return items[1].split(", ")[0] if items and len(set(items[1].split(", "))) == 1 else text

@@ -23,6 +23,7 @@ class Run:
     call: Call
     source: int  # index of the call in the schedule
     piece: int = 0  # of several of one part, counted from 1
+    pieces: int = 0  # how many these are
 
 
 @dataclass
@@ -70,8 +71,9 @@ class Steps:
                     if count == 1 or len(share.steps) < 2 * count:
                         yield Run(call.block, part, share, at)
                         continue
-                    for piece, chopped in enumerate(chop(self.graph, share, count), 1):
-                        yield Run(call.block, part, chopped, at, piece)
+                    pieces = chop(self.graph, share, count)
+                    for piece, chopped in enumerate(pieces, 1):
+                        yield Run(call.block, part, chopped, at, piece, len(pieces))
             waiting = []
 
     def _leave(self) -> None:

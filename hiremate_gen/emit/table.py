@@ -139,7 +139,7 @@ def _of(block: Block, names: list[str]) -> str:
 
 
 def peak_line(written: Written, schedule: Schedule) -> str:
-    """What is being made at the peak: `making grad_h (# grad of h = ...)`."""
+    """What is being made at the peak: `it makes grad_h (grad of h = ...) with 4.0 MiB of workspace`."""
     op = written.graph.op[schedule.peak_op]
     names = written.steps.blocks.names[schedule.calls[schedule.peak_call].block]
     made = [names[o] for o in op.outputs if o is not None]
@@ -147,7 +147,8 @@ def peak_line(written: Written, schedule: Schedule) -> str:
     if source.endswith("("):  # the first line of several
         source += "...)"
     what = f" (grad of {source})" if op.derives is not None and source else f" ({source})" if source else ""
-    return f"it makes {', '.join(made)}{what}"
+    inside = f" with {show_bytes(op.workspace_bytes)} of workspace" if op.workspace_bytes else ""
+    return f"it makes {', '.join(made)}{what}{inside}"
 
 
 def instances(names: Sequence[str]) -> str:
