@@ -22,7 +22,7 @@
 #           workspace
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
-# seal      v2-e912798d1ef1-afb6a7b91a2a
+# seal      v2-e912798d1ef1-50000264dd04
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -125,9 +125,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- transformer: transformer ----

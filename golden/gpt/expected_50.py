@@ -27,7 +27,7 @@
 #           workspace
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v2-37c4a32247b0-bad5eb8d16e2
+# seal      v2-37c4a32247b0-197a35245ed5
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -130,9 +130,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- transformer: transformer ----

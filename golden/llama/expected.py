@@ -25,7 +25,7 @@
 #           labels.flatten())) with 128 B of workspace
 # outputs   8.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v2-b37fded02c5a-f5f280fef2b9
+# seal      v2-b37fded02c5a-9c07d5474880
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -151,9 +151,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- Embedding: tok_embeddings ----

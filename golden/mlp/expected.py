@@ -19,7 +19,7 @@
 #           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h))) with 128 B
 #           of workspace
 # overhead  +5.0 % of the step; no schedule within this budget is below +5.0 %
-# seal      v2-4e47a8f3066b-54b85873f9fb
+# seal      v2-4e47a8f3066b-4be07405fdd5
 
 """A residual MLP classifier that returns its loss."""
 
@@ -53,9 +53,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- stem: stem ----

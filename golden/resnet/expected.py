@@ -21,7 +21,7 @@
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out)) with 4.6 MiB of workspace
 # overhead  +9.5 % of the step; no schedule within this budget is below +8.6 %
-# seal      v2-243874e1b860-1451af1bdb33
+# seal      v2-243874e1b860-5946e4e8e63c
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -86,9 +86,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- conv1_relu: conv1..relu ----

@@ -27,7 +27,7 @@
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x)) with
 #           24.2 MiB of workspace
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v2-e288367c72a8-8b26eb32ee2d
+# seal      v2-e288367c72a8-9a57e6bd6925
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -102,9 +102,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- double_conv: inc.double_conv, up3.conv.double_conv ----

@@ -19,7 +19,7 @@
 #           there it makes grad_x, grad_weight, grad_bias (grad of logits = self.outc(x)) with 16.1
 #           MiB of workspace
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v2-2888b3593f7f-3b32e5a5574a
+# seal      v2-2888b3593f7f-b454a5ce0b84
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -94,9 +94,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- double_conv: inc.double_conv, up3.conv.double_conv ----

@@ -27,7 +27,7 @@
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x)) with 4.1 MiB of workspace
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v2-5582145a4c1d-93cda0759f58
+# seal      v2-5582145a4c1d-f4a2ac5eff3a
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
@@ -106,9 +106,9 @@ Tensors = dict[str, Tensor]
 
 # How to read what follows.  A function does one block's forward or backward, or a part of it, an
 # op a line: over the lines stands the statement that they come from, at their ends what they
-# make, "recompute" where it was made before, and `del` where its memory is free again.  `kept`
-# and `taken` are lists that a function empties: in a parameter of its own a tensor would live on
-# in the caller.
+# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
+# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
+# the caller.
 
 
 # ---- to_patch_embedding_dropout: to_patch_embedding..dropout ----
