@@ -27,7 +27,7 @@
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x)) with
 #           24.2 MiB of workspace
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v2-e288367c72a8-9a57e6bd6925
+# seal      v2-e288367c72a8-39fe538a0913
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -644,25 +644,10 @@ def pool_up3_up2_part2_backward(
     )
 
 
-def pool_up3_up2_part1_backward(
-    taken: list[Tensor], down1_pool: Tensor, up1_conv_3: Tensor, w: Tensors
-) -> tuple[
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensors,
-]:
-    """Backward of up2_part1 in pool_up3."""
+def pool_up3_up2_part1_backward_piece1(
+    taken: list[Tensor], down1_pool: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
+    """Backward of up2_part1 in pool_up3, piece 1 of 2."""
     grad_up2_conv_2, up2_conv_2, up2_conv_0, up2_conv_1_mean, up2_conv_1_rstd = drain(
         taken
     )
@@ -700,6 +685,25 @@ def pool_up3_up2_part1_backward(
     down1_conv_3 = F.conv2d(
         down1_conv_2, w["down1.conv.double_conv.3.weight"], padding=1
     )  # f32[8, 32, 64, 64]
+    return (
+        grad_up2_conv_0,
+        down1_conv_0,
+        down1_conv_1_mean,
+        down1_conv_1_rstd,
+        down1_conv_2,
+        down1_conv_3,
+        {
+            "up2.conv.double_conv.1.weight": grad_up2_conv_1_weight,
+            "up2.conv.double_conv.1.bias": grad_up2_conv_1_bias,
+        },
+    )
+
+
+def pool_up3_up2_part1_backward_piece2(
+    taken: list[Tensor], down1_conv_3: Tensor, up1_conv_3: Tensor, w: Tensors
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensors]:
+    """Backward of up2_part1 in pool_up3, piece 2 of 2."""
+    grad_up2_conv_0 = taken.pop()
     # recompute double_conv.4 (BatchNorm2d) in down1.conv: return self.double_conv(x)
     down1_conv_4, down1_conv_4_mean, down1_conv_4_rstd = torch.native_batch_norm(
         down1_conv_3,
@@ -754,11 +758,6 @@ def pool_up3_up2_part1_backward(
         transposed=True,
     )  # f32[8, 64, 32, 32], f32[64, 32, 2, 2], f32[32]
     return (
-        down1_conv_0,
-        down1_conv_1_mean,
-        down1_conv_1_rstd,
-        down1_conv_2,
-        down1_conv_3,
         down1_conv_4_mean,
         down1_conv_4_rstd,
         down1_conv_5,
@@ -771,8 +770,6 @@ def pool_up3_up2_part1_backward(
             "up2.up.weight": grad_up2_up_weight,
             "up2.up.bias": grad_up2_up_bias,
             "up2.conv.double_conv.0.weight": grad_up2_conv_0_weight,
-            "up2.conv.double_conv.1.weight": grad_up2_conv_1_weight,
-            "up2.conv.double_conv.1.bias": grad_up2_conv_1_bias,
         },
     )
 
@@ -1539,21 +1536,14 @@ class PoolUp3Step(RematStep):
             w,
         )
         (
+            live["grad_up2_conv_0", i],
             live["down1_conv_0", i],
             live["down1_conv_1_mean", i],
             live["down1_conv_1_rstd", i],
             live["down1_conv_2", i],
             live["down1_conv_3", i],
-            live["down1_conv_4_mean", i],
-            live["down1_conv_4_rstd", i],
-            live["down1_conv_5", i],
-            live["up1_conv_4_mean", i],
-            live["up1_conv_4_rstd", i],
-            live["up1_conv_5", i],
-            live["grad_up2", i],
-            live["grad_up1_conv_5", i],
-            up2_part1_grads,
-        ) = pool_up3_up2_part1_backward(
+            up2_part1_piece1_grads,
+        ) = pool_up3_up2_part1_backward_piece1(
             [
                 live.take("grad_up2_conv_2", i),
                 live.take("up2_conv_2", i),
@@ -1562,6 +1552,21 @@ class PoolUp3Step(RematStep):
                 live.take("up2_conv_1_rstd", i),
             ],
             live["down1_pool", i],
+            w,
+        )
+        (
+            live["down1_conv_4_mean", i],
+            live["down1_conv_4_rstd", i],
+            live["down1_conv_5", i],
+            live["up1_conv_4_mean", i],
+            live["up1_conv_4_rstd", i],
+            live["up1_conv_5", i],
+            live["grad_up2", i],
+            live["grad_up1_conv_5", i],
+            up2_part1_piece2_grads,
+        ) = pool_up3_up2_part1_backward_piece2(
+            [live.take("grad_up2_conv_0", i)],
+            live["down1_conv_3", i],
             live["up1_conv_3", i],
             w,
         )
@@ -1595,7 +1600,13 @@ class PoolUp3Step(RematStep):
             live["down2_conv_5", i],
             w,
         )
-        return {**up2_part2_grads, **up2_part1_grads, **up1_grads, **down3_grads}
+        return {
+            **up2_part2_grads,
+            **up2_part1_piece1_grads,
+            **up2_part1_piece2_grads,
+            **up1_grads,
+            **down3_grads,
+        }
 
     @classmethod
     def backward_part2(cls, ctx: Any, w: Tensors, live: Live, i: int) -> Tensors:

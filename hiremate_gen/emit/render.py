@@ -89,7 +89,7 @@ def _method(text: str) -> str:
 
 
 def _length(function: Function) -> int:
-    return _lines(function.parameters, function.body, function.returns)
+    return _lines(function.parameters, function.annotation, function.body, function.returns)
 
 
 @cache
@@ -100,9 +100,11 @@ def _count(lines: tuple[str, ...]) -> int:
 
 
 @cache
-def _lines(parameters: tuple[tuple[str, str], ...], body: tuple[str, ...], returns: tuple[str, ...]) -> int:
+def _lines(
+    parameters: tuple[tuple[str, str], ...], annotation: str, body: tuple[str, ...], returns: tuple[str, ...]
+) -> int:
     """How many a function with this text has."""
-    head = f"def {'_' * 24}({', '.join(f'{n}: {t}' for n, t in parameters)}) -> tuple[Tensor, Tensors]:\n    ''\n"
+    head = f"def {'_' * 24}({', '.join(f'{n}: {t}' for n, t in parameters)}) -> {annotation}:\n    ''\n"
     last = f"return {', '.join(returns)}" if returns else "return"
     return _formatted(head + indent("\n".join([*body, last]), "    ")).count("\n")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +13,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hiremate_gen.emit.calls import call, single
+from hiremate_gen.emit.helpers import HELPERS
 from hiremate_gen.emit.idioms import idiom
+from hiremate_gen.emit.render import templates
 from hiremate_gen.emit.spelling import IN_PLACE as IN_PLACE_NAMES
 from hiremate_gen.emit.spelling import KNOWN, METHODS, OPERATORS, SPELLINGS
 from hiremate_gen.graph.kinds import IN_PLACE
@@ -118,7 +122,17 @@ def op_of(target: str, given: tuple[object, ...] | None = None) -> Op:
 
 def run(text: str, names: dict[str, Tensor]) -> object:
     torch.manual_seed(1)
-    return eval(text, {"torch": torch, "F": F, "aten": torch.ops.aten}, names)
+    return eval(text, helpers() | {"F": F}, names)
+
+
+@cache
+def helpers() -> dict[str, object]:
+    """The functions that files have of their own, and what these use."""
+    model = SimpleNamespace(helpers=frozenset(HELPERS))
+    source = "from __future__ import annotations\n" + templates().get_template("helpers.py.jinja").render(model=model)
+    space: dict[str, object] = {"torch": torch, "aten": torch.ops.aten}
+    exec(source, space)
+    return space
 
 
 def resolve(target: str) -> Callable[..., object]:

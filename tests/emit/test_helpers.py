@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
-from test_calls import resolve, same, value
+from test_calls import resolve, run, same, value
 from torch import Tensor
 
 from hiremate_gen.emit.calls import call
 from hiremate_gen.emit.helpers import HELPERS, by_helper
-from hiremate_gen.emit.render import templates
 from hiremate_gen.ir import Graph, Literal, Op, Ref
 
 CONV, BATCH = "aten.convolution_backward.default", "aten.native_batch_norm_backward.default"
@@ -91,14 +88,6 @@ def built(case) -> tuple[Graph, Op, dict[str, Tensor]]:
     used = {t: names[t] for t in texts if t in names}
     op = Op("op", target, tuple(arg(t, names) for t in texts), (), ("a", "b", "c"), True, False)
     return Graph(tuple(value(n, t) for n, t in used.items()), (), (), ()), op, used
-
-
-def run(text: str, names: dict[str, Tensor]):
-    model = SimpleNamespace(helpers=frozenset(HELPERS))
-    source = "from __future__ import annotations\n" + templates().get_template("helpers.py.jinja").render(model=model)
-    space = {"torch": torch, "aten": torch.ops.aten, **names}
-    exec(source, space)
-    return eval(text, space)
 
 
 @pytest.mark.parametrize("name", CASES)
