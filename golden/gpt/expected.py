@@ -15,14 +15,14 @@
 # transformer.h.1,3          2      9.5 MiB + x 1.0 MiB   58.1 MiB    mlp_gelu, ln_2, ln_1
 # transformer.ln_f..lm_head  1      4.0 MiB + x 1.0 MiB   60.8 MiB    transformer_ln_f
 #
-# budget    61.2 MiB  (64160644 bytes)
+# budget    61.2 MiB  (64160644 bytes); weights, buffers, inputs 3.5 MiB; blocks keep 49.3 MiB
 # peak      60.8 MiB  (63795336 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy(...)) with 128 B of
 #           workspace
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +5.1 % of the step; no schedule within this budget is below +5.1 %
-# seal      v2-e912798d1ef1-50000264dd04
+# seal      v2-e912798d1ef1-4a900f3a2f10
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -123,11 +123,13 @@ class Block(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
-# How to read what follows.  A function does one block's forward or backward, or a part of it, an
-# op a line: over the lines stands the statement that they come from, at their ends what they
-# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
-# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
-# the caller.
+# How to read what follows.  A function does one block's forward or backward, or a part of it.
+# Over its lines stands the statement of the model that they compute, or "grad of" it, or
+# "recompute" where forward computed it before; at their ends stand dtype and shape of what
+# they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
+# forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
+# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
+# module, after a slash on the model.
 
 
 # ---- transformer: transformer ----
@@ -158,7 +160,7 @@ def transformer_backward(
     grad_out = taken.pop()
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
     grad_x_add = aten.native_dropout_backward(
-        grad_out, drop_mask, 1.1111111111111112
+        grad_out, drop_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del grad_out, drop_mask
     grad_pos_emb = grad_x_add.sum(0)  # f32[128, 128]
@@ -307,7 +309,7 @@ def block_mlp_backward(
     grad_out = taken.pop()
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
+        grad_out, mlp_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
@@ -364,7 +366,7 @@ def block_attn_backward(
     ) = drain(kept)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
-        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_add, attn_resid_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_y_copy = grad_attn_c_proj @ w["attn.c_proj.weight"]
@@ -378,7 +380,7 @@ def block_attn_backward(
     # grad of attn: y = att @ v
     grad_y = grad_y_copy.transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
     del grad_y_copy
-    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.s ...
+    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / ...
     att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
     att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
     del att_bmm
@@ -392,7 +394,7 @@ def block_attn_backward(
     del att_masked_fill
     # recompute with the mask of forward: attn: att = self.attn_dropout(att)
     attn_attn_dropout = aten.native_dropout_backward(
-        att_softmax, attn_attn_dropout_mask, 1.1111111111111112
+        att_softmax, attn_attn_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 4, 128, 128]
     # grad of attn: y = att @ v
     grad_v_copy = attn_attn_dropout.transpose(-2, -1) @ grad_y  # f32[16, 4, 128, 32]
@@ -401,7 +403,7 @@ def block_attn_backward(
     del grad_y, v_copy
     # grad of attn: att = self.attn_dropout(att)
     grad_att_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout, attn_attn_dropout_mask, 1.1111111111111112
+        grad_attn_attn_dropout, attn_attn_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 4, 128, 128]
     del grad_attn_attn_dropout, attn_attn_dropout_mask
     # grad of attn: att = F.softmax(att, dim=-1)
@@ -478,7 +480,7 @@ def block_h_1_attn_backward(
     attn_c_attn = taken.pop()
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
-        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_add, attn_resid_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_y_transpose = grad_attn_c_proj @ w["attn.c_proj.weight"]
@@ -488,7 +490,7 @@ def block_h_1_attn_backward(
     )  # f32[128, 128]
     grad_attn_c_proj_bias = grad_attn_c_proj.flatten(0, 1).sum(0)  # f32[128]
     del grad_attn_c_proj
-    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_ca ...
+    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, ...
     q, k, v = attn_c_attn.split(128, 2)
     grad_q_transpose, grad_k_transpose, grad_v_transpose = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -533,7 +535,7 @@ def ln_f_lm_head_forward(
     lm_head = F.linear(transformer_ln_f, w["lm_head.weight"])
     lm_head = lm_head.view(2048, 512)  # f32[2048, 512]
     del transformer_ln_f
-    # loss = F.cross_entropy(
+    # loss = F.cross_entropy(...)
     loss_log_softmax = torch.log_softmax(lm_head, 1)  # f32[2048, 512]
     loss, loss_weight = aten.nll_loss_forward(
         loss_log_softmax, targets.view(-1), None, 1, -1
@@ -551,7 +553,7 @@ def ln_f_lm_head_backward(
     """Backward of ln_f_lm_head."""
     loss_log_softmax, loss_weight = drain(kept)
     x = taken.pop()
-    # grad of loss = F.cross_entropy(
+    # grad of loss = F.cross_entropy(...)
     grad_loss_log_softmax = aten.nll_loss_backward(
         grad_loss, loss_log_softmax, targets.view(-1), None, 1, -1, loss_weight
     )  # f32[2048, 512]
@@ -690,15 +692,14 @@ class RematStep(torch.autograd.Function):
 
     @classmethod
     def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
-        """Gradients in the order of what `run` passed on."""
-        keys = [*ctx.names]
-        return token, None, None, None, None, *map(grads.get, keys)
+        """Gradients in the order of what `run` passed on; autograd adds up those of one weight."""
+        return token, None, None, None, None, *map(grads.get, ctx.names)
 
 
 class TransformerStep(RematStep):
     """transformer.
 
-    Keeps: pos 1.0 KiB, drop_mask 256.0 KiB.
+    Keeps 257.0 KiB: pos 1.0 KiB, drop_mask 256.0 KiB.
     Runs again: nothing.
     """
 
@@ -722,10 +723,10 @@ class TransformerStep(RematStep):
 class BlockH0Step(RematStep):
     """transformer.h.0,2.
 
-    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
-    1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
-    x_add 1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 11.5 MiB: x 1.0 MiB, q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB,
+    attn_attn_dropout_mask 1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB,
+    attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_c_fc 4.0 MiB,
+    mlp_dropout_mask 256.0 KiB.
     Runs again: mlp_gelu, ln_2, att_bmm, att_mul, att_masked_fill, att_softmax,
     attn_attn_dropout, ln_1.
     """
@@ -767,10 +768,9 @@ class BlockH0Step(RematStep):
 class BlockH1Step(RematStep):
     """transformer.h.1,3.
 
-    Keeps: attn_c_attn 3.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
+    Keeps 10.5 MiB: x 1.0 MiB, attn_c_attn 3.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
     attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_c_fc 4.0 MiB,
     mlp_dropout_mask 256.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
     Runs again: mlp_gelu, ln_2, ln_1.
     """
 
@@ -809,8 +809,7 @@ class BlockH1Step(RematStep):
 class LnFLmHeadStep(RematStep):
     """transformer.ln_f..lm_head.
 
-    Keeps: loss_log_softmax 4.0 MiB, loss_weight 4 B.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 5.0 MiB: x 1.0 MiB, loss_log_softmax 4.0 MiB, loss_weight 4 B.
     Runs again: transformer_ln_f.
     """
 

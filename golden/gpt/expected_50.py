@@ -20,14 +20,14 @@
 #                                                                     attn_attn_dropout, ln_1
 # transformer.ln_f..lm_head  1      4.0 MiB + x 1.0 MiB   50.8 MiB    transformer_ln_f
 #
-# budget    51.0 MiB  (53467204 bytes)
+# budget    51.0 MiB  (53467204 bytes); weights, buffers, inputs 3.5 MiB; blocks keep 39.3 MiB
 # peak      50.8 MiB  (53293192 bytes; model.py: 102.0 MiB), in backward of
 #           transformer.ln_f..lm_head
 #           there it makes grad_lm_head (grad of loss = F.cross_entropy(...)) with 128 B of
 #           workspace
 # outputs   4.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +9.0 % of the step; no schedule within this budget is below +9.0 %
-# seal      v2-37c4a32247b0-197a35245ed5
+# seal      v2-37c4a32247b0-1b0923b8db4c
 
 """A small GPT in the style of nanoGPT: tied embeddings, dropout, the loss inside."""
 
@@ -128,11 +128,13 @@ class Block(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
-# How to read what follows.  A function does one block's forward or backward, or a part of it, an
-# op a line: over the lines stands the statement that they come from, at their ends what they
-# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
-# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
-# the caller.
+# How to read what follows.  A function does one block's forward or backward, or a part of it.
+# Over its lines stands the statement of the model that they compute, or "grad of" it, or
+# "recompute" where forward computed it before; at their ends stand dtype and shape of what
+# they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
+# forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
+# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
+# module, after a slash on the model.
 
 
 # ---- transformer: transformer ----
@@ -163,7 +165,7 @@ def transformer_backward(
     grad_out = taken.pop()
     # grad of x = self.transformer.drop(tok_emb + pos_emb)
     grad_x_add = aten.native_dropout_backward(
-        grad_out, drop_mask, 1.1111111111111112
+        grad_out, drop_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del grad_out, drop_mask
     grad_pos_emb = grad_x_add.sum(0)  # f32[128, 128]
@@ -313,7 +315,7 @@ def block_mlp_backward(
     grad_out = taken.pop()
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
+        grad_out, mlp_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
@@ -372,7 +374,7 @@ def block_attn_backward(
     x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
-        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_add, attn_resid_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_y_copy = grad_attn_c_proj @ w["attn.c_proj.weight"]
@@ -386,7 +388,7 @@ def block_attn_backward(
     # grad of attn: y = att @ v
     grad_y = grad_y_copy.transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
     del grad_y_copy
-    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.s ...
+    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / ...
     att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
     att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
     del att_bmm
@@ -401,7 +403,7 @@ def block_attn_backward(
     del att_masked_fill
     # recompute with the mask of forward: attn: att = self.attn_dropout(att)
     attn_attn_dropout = aten.native_dropout_backward(
-        att_softmax, attn_attn_dropout_mask, 1.1111111111111112
+        att_softmax, attn_attn_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 4, 128, 128]
     # grad of attn: y = att @ v
     grad_v_copy = attn_attn_dropout.transpose(-2, -1) @ grad_y  # f32[16, 4, 128, 32]
@@ -410,7 +412,7 @@ def block_attn_backward(
     del grad_y, v_copy
     # grad of attn: att = self.attn_dropout(att)
     grad_att_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout, attn_attn_dropout_mask, 1.1111111111111112
+        grad_attn_attn_dropout, attn_attn_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 4, 128, 128]
     del grad_attn_attn_dropout, attn_attn_dropout_mask
     # grad of attn: att = F.softmax(att, dim=-1)
@@ -480,7 +482,7 @@ def block_h_1_mlp_backward(
     grad_out = taken.pop()
     # grad of mlp: return self.dropout(x)
     grad_mlp_c_proj = aten.native_dropout_backward(
-        grad_out, mlp_dropout_mask, 1.1111111111111112
+        grad_out, mlp_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del mlp_dropout_mask
     # grad of mlp: x = self.c_proj(x)
@@ -530,7 +532,7 @@ def block_h_1_attn_backward(
     x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
-        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_add, attn_resid_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_y_transpose = grad_attn_c_proj @ w["attn.c_proj.weight"]
@@ -548,7 +550,7 @@ def block_h_1_attn_backward(
     attn_c_attn = F.linear(
         ln_1, w["attn.c_attn.weight"], w["attn.c_attn.bias"]
     )  # f32[16, 128, 384]
-    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, is_ca ...
+    # grad of attn: y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.0, ...
     q, k, v = attn_c_attn.split(128, 2)
     grad_q_transpose, grad_k_transpose, grad_v_transpose = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -596,7 +598,7 @@ def block_h_1_attn_backward(
     }
 
 
-def block_h_0_attn_backward(
+def block_attn_backward_2(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of attn in Block: transformer.h.2."""
@@ -612,7 +614,7 @@ def block_h_0_attn_backward(
     x, grad_x_add = drain(taken)
     # grad of attn: return self.resid_dropout(self.c_proj(y))
     grad_attn_c_proj = aten.native_dropout_backward(
-        grad_x_add, attn_resid_dropout_mask, 1.1111111111111112
+        grad_x_add, attn_resid_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 128, 128]
     del attn_resid_dropout_mask
     grad_y_copy = grad_attn_c_proj @ w["attn.c_proj.weight"]
@@ -626,7 +628,7 @@ def block_h_0_attn_backward(
     # grad of attn: y = att @ v
     grad_y = grad_y_copy.transpose(1, 2).contiguous()  # f32[16, 4, 128, 32]
     del grad_y_copy
-    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.s ...
+    # recompute part of attn: att = (q @ k.transpose(-2, -1)) * (1.0 / ...
     att_bmm = q_copy @ k_copy  # f32[16, 4, 128, 128]
     att_mul = att_bmm * 0.17677669529663687  # f32[16, 4, 128, 128]
     del att_bmm
@@ -640,7 +642,7 @@ def block_h_0_attn_backward(
     del att_masked_fill
     # recompute with the mask of forward: attn: att = self.attn_dropout(att)
     attn_attn_dropout = aten.native_dropout_backward(
-        att_softmax, attn_attn_dropout_mask, 1.1111111111111112
+        att_softmax, attn_attn_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 4, 128, 128]
     # grad of attn: y = att @ v
     grad_v_copy = attn_attn_dropout.transpose(-2, -1) @ grad_y  # f32[16, 4, 128, 32]
@@ -649,7 +651,7 @@ def block_h_0_attn_backward(
     del grad_y, v_copy
     # grad of attn: att = self.attn_dropout(att)
     grad_att_softmax = aten.native_dropout_backward(
-        grad_attn_attn_dropout, attn_attn_dropout_mask, 1.1111111111111112
+        grad_attn_attn_dropout, attn_attn_dropout_mask, 1 / (1 - 0.1)
     )  # f32[16, 4, 128, 128]
     del grad_attn_attn_dropout, attn_attn_dropout_mask
     # grad of attn: att = F.softmax(att, dim=-1)
@@ -726,7 +728,7 @@ def ln_f_lm_head_forward(
     lm_head = F.linear(transformer_ln_f, w["lm_head.weight"])
     lm_head = lm_head.view(2048, 512)  # f32[2048, 512]
     del transformer_ln_f
-    # loss = F.cross_entropy(
+    # loss = F.cross_entropy(...)
     loss_log_softmax = torch.log_softmax(lm_head, 1)  # f32[2048, 512]
     loss, loss_weight = aten.nll_loss_forward(
         loss_log_softmax, targets.view(-1), None, 1, -1
@@ -744,7 +746,7 @@ def ln_f_lm_head_backward(
     """Backward of ln_f_lm_head."""
     loss_log_softmax, loss_weight = drain(kept)
     x = taken.pop()
-    # grad of loss = F.cross_entropy(
+    # grad of loss = F.cross_entropy(...)
     grad_loss_log_softmax = aten.nll_loss_backward(
         grad_loss, loss_log_softmax, targets.view(-1), None, 1, -1, loss_weight
     )  # f32[2048, 512]
@@ -883,15 +885,14 @@ class RematStep(torch.autograd.Function):
 
     @classmethod
     def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
-        """Gradients in the order of what `run` passed on."""
-        keys = [*ctx.names]
-        return token, None, None, None, None, *map(grads.get, keys)
+        """Gradients in the order of what `run` passed on; autograd adds up those of one weight."""
+        return token, None, None, None, None, *map(grads.get, ctx.names)
 
 
 class TransformerStep(RematStep):
     """transformer.
 
-    Keeps: pos 1.0 KiB, drop_mask 256.0 KiB.
+    Keeps 257.0 KiB: pos 1.0 KiB, drop_mask 256.0 KiB.
     Runs again: nothing.
     """
 
@@ -915,10 +916,9 @@ class TransformerStep(RematStep):
 class BlockH0Step(RematStep):
     """transformer.h.0.
 
-    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, attn_attn_dropout_mask 1.0 MiB, v_copy
-    1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB,
-    mlp_dropout_mask 256.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 7.5 MiB: x 1.0 MiB, q_copy 1.0 MiB, k_copy 1.0 MiB,
+    attn_attn_dropout_mask 1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB,
+    attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_dropout_mask 256.0 KiB.
     Runs again: ln_2, mlp_c_fc, mlp_gelu, att_bmm, att_mul, att_eq, att_masked_fill,
     att_softmax, attn_attn_dropout, ln_1.
     """
@@ -955,9 +955,9 @@ class BlockH0Step(RematStep):
 class BlockH1Step(RematStep):
     """transformer.h.1,3.
 
-    Keeps: y 1.0 MiB, y_logsumexp 32.0 KiB, attn_resid_dropout_mask 256.0 KiB, x_add
-    1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 7.5 MiB: x 1.0 MiB, y 1.0 MiB, y_logsumexp 32.0 KiB,
+    attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_c_fc 4.0 MiB,
+    mlp_dropout_mask 256.0 KiB.
     Runs again: mlp_gelu, ln_2, ln_1, attn_c_attn.
     """
 
@@ -987,16 +987,16 @@ class BlockH1Step(RematStep):
 class BlockH0Step_2(BlockH0Step):
     """transformer.h.2.
 
-    Keeps: q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB, attn_attn_dropout_mask
-    1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB, attn_resid_dropout_mask 256.0 KiB,
-    x_add 1.0 MiB, mlp_c_fc 4.0 MiB, mlp_dropout_mask 256.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 11.5 MiB: x 1.0 MiB, q_copy 1.0 MiB, k_copy 1.0 MiB, att_eq 16.0 KiB,
+    attn_attn_dropout_mask 1.0 MiB, v_copy 1.0 MiB, y_copy 1.0 MiB,
+    attn_resid_dropout_mask 256.0 KiB, x_add 1.0 MiB, mlp_c_fc 4.0 MiB,
+    mlp_dropout_mask 256.0 KiB.
     Runs again: mlp_gelu, ln_2, att_bmm, att_mul, att_masked_fill, att_softmax,
     attn_attn_dropout, ln_1.
     """
 
     mlp_backward = staticmethod(block_h_1_mlp_backward)
-    attn_backward = staticmethod(block_h_0_attn_backward)
+    attn_backward = staticmethod(block_attn_backward_2)
 
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
@@ -1013,8 +1013,7 @@ class BlockH0Step_2(BlockH0Step):
 class LnFLmHeadStep(RematStep):
     """transformer.ln_f..lm_head.
 
-    Keeps: loss_log_softmax 4.0 MiB, loss_weight 4 B.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 5.0 MiB: x 1.0 MiB, loss_log_softmax 4.0 MiB, loss_weight 4 B.
     Runs again: transformer_ln_f.
     """
 

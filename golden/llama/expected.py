@@ -19,13 +19,13 @@
 #                                                          attention_norm_mul
 # norm..output    1      8.0 MiB + x 2.0 MiB   97.7 MiB    output_mul, norm_mul
 #
-# budget    99.1 MiB  (103943966 bytes)
+# budget    99.1 MiB  (103943966 bytes); weights, buffers, inputs 2.7 MiB; blocks keep 79.0 MiB
 # peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
 #           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
 #           labels.flatten())) with 128 B of workspace
 # outputs   8.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v2-b37fded02c5a-9c07d5474880
+# seal      v2-b37fded02c5a-d8fe11441f62
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -149,11 +149,13 @@ class TransformerBlock(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
-# How to read what follows.  A function does one block's forward or backward, or a part of it, an
-# op a line: over the lines stands the statement that they come from, at their ends what they
-# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
-# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
-# the caller.
+# How to read what follows.  A function does one block's forward or backward, or a part of it.
+# Over its lines stands the statement of the model that they compute, or "grad of" it, or
+# "recompute" where forward computed it before; at their ends stand dtype and shape of what
+# they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
+# forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
+# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
+# module, after a slash on the model.
 
 
 # ---- Embedding: tok_embeddings ----
@@ -167,7 +169,7 @@ def embedding_forward(tokens: Tensor, w: Tensors) -> Tensor:
 
 
 def embedding_recompute(tokens: Tensor, w: Tensors) -> Tensor:
-    """Forward again of Embedding."""
+    """Forward again of out in Embedding."""
     # recompute h = self.tok_embeddings(tokens)
     out = F.embedding(tokens, w["weight"])  # f32[32, 128, 128]
     return out
@@ -240,7 +242,7 @@ def transformer_block_attention_forward(
     # attention: values = repeat_kv(xv, self.n_rep).transpose(1, 2)
     xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
     xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
-    # attention: output = F.scaled_dot_product_attention(queries, keys, values, is_c ...
+    # attention: output = F.scaled_dot_product_attention(queries, keys, values, ...
     (
         scaled_dot_product_flash_attention_for_cpu,
         dot_product_flash_attention_for_cpu_logsumexp,
@@ -355,7 +357,7 @@ def transformer_block_attention_feed_forward_backward(
         grad_feed_forward_w1 @ w["feed_forward.w1.weight"]
     )  # f32[32, 128, 128]
     del grad_feed_forward_w1
-    # grad of return self.w2(F.silu(self.w1(x)) * self.w3(x))
+    # sum of the gradients of ffn_norm_mul
     grad_ffn_norm_mul = (
         grad_ffn_norm_mul_feed_forward_w3 + grad_ffn_norm_mul_feed_forward_w1
     )  # f32[32, 128, 128]
@@ -373,7 +375,7 @@ def transformer_block_attention_feed_forward_backward(
     del grad_mul_2_mul_2
     grad_ffn_norm_rsqrt = grad_h_mul.sum([2], True)  # f32[32, 128, 1]
     del grad_h_mul
-    # grad of output = self._norm(x.float()).type_as(x)
+    # sum of the gradients of h
     grad_h = grad_out.add_(grad_h_mul_2)  # f32[32, 128, 128]
     del grad_out, grad_h_mul_2
     # grad of ffn_norm: output = self._norm(x.float()).type_as(x)
@@ -395,7 +397,7 @@ def transformer_block_attention_feed_forward_backward(
     del grad_h_pow
     grad_h_pow_3 = grad_ffn_norm_pow.mul_(grad_h_pow_2)  # f32[32, 128, 128]
     del grad_ffn_norm_pow, grad_h_pow_2
-    # grad of output = self._norm(x.float()).type_as(x)
+    # sum of the gradients of h
     grad_h_2 = grad_h.add_(grad_h_pow_3)  # f32[32, 128, 128]
     del grad_h, grad_h_pow_3
     # grad of attention: return self.wo(output)
@@ -426,7 +428,7 @@ def transformer_block_attention_backward_piece1(
         kept
     )
     grad_output_transpose, scaled_dot_product_flash_attention_for_cpu = drain(taken)
-    # grad of attention: output = F.scaled_dot_product_attention(queries, keys, valu ...
+    # grad of attention: output = F.scaled_dot_product_attention(queries, keys, ...
     grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad_output_transpose.transpose(1, 2),
@@ -519,7 +521,7 @@ def transformer_block_attention_backward_piece2(
         32, 128, 128
     )
     del grad_attention_wk_view_as_complex, grad_attention_wk_view_as_complex_2d
-    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    # sum of the gradients of attention_norm_mul
     grad_attention_norm_mul = (
         grad_attention_norm_mul_attention_wv + grad_attention_norm_mul_attention_wk
     )  # f32[32, 128, 128]
@@ -539,7 +541,7 @@ def transformer_block_attention_backward_piece2(
         32, 128, 128
     )
     del grad_attention_wq_view_as_complex, grad_attention_wq_view_as_complex_2d
-    # grad of xq, xk, xv = self.wq(x), self.wk(x), self.wv(x)
+    # sum of the gradients of attention_norm_mul
     grad_attention_norm_mul_2 = grad_attention_norm_mul.add_(
         grad_attention_norm_mul_attention_wq
     )  # f32[32, 128, 128]
@@ -574,7 +576,7 @@ def transformer_block_attention_norm_backward(
     del grad_mul_mul_2
     grad_attention_norm_rsqrt = grad_x_mul.sum([2], True)  # f32[32, 128, 1]
     del grad_x_mul
-    # grad of output = self._norm(x.float()).type_as(x)
+    # sum of the gradients of x
     grad_x_2 = grad_h_2.add_(grad_x_mul_2)  # f32[32, 128, 128]
     del grad_h_2, grad_x_mul_2
     # grad of attention_norm: output = self._norm(x.float()).type_as(x)
@@ -598,7 +600,7 @@ def transformer_block_attention_norm_backward(
     del grad_x_pow
     grad_x_pow_3 = grad_attention_norm_pow.mul_(grad_x_pow_2)  # f32[32, 128, 128]
     del grad_attention_norm_pow, grad_x_pow_2
-    # grad of output = self._norm(x.float()).type_as(x)
+    # sum of the gradients of x
     grad_x = grad_x_2.add_(grad_x_pow_3)  # f32[32, 128, 128]
     return grad_x, {"attention_norm.weight": grad_attention_norm_weight}
 
@@ -613,7 +615,7 @@ def transformer_block_attention_backward_piece1_2(
     xv_copy = xv.unsqueeze(3).expand(32, 128, 2, 4, 16).contiguous()
     xv_copy = xv_copy.view(32, 128, 8, 16)  # f32[32, 128, 8, 16]
     del xv
-    # grad of attention: output = F.scaled_dot_product_attention(queries, keys, valu ...
+    # grad of attention: output = F.scaled_dot_product_attention(queries, keys, ...
     grad_queries, grad_keys, grad_values = (
         aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad_output_transpose.transpose(1, 2),
@@ -765,7 +767,7 @@ def norm_output_backward(
     del grad_x_pow
     grad_x_pow_3 = grad_output_pow.mul_(grad_x_pow_2)  # f32[32, 128, 128]
     del grad_output_pow, grad_x_pow_2
-    # grad of output = self._norm(x.float()).type_as(x)
+    # sum of the gradients of x
     grad_x = grad_x_mul_2.add_(grad_x_pow_3)  # f32[32, 128, 128]
     return grad_x, {
         "norm.weight": grad_norm_weight,
@@ -859,9 +861,8 @@ class RematStep(torch.autograd.Function):
 
     @classmethod
     def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
-        """Gradients in the order of what `run` passed on."""
-        keys = [*ctx.names]
-        return token, None, None, None, None, *map(grads.get, keys)
+        """Gradients in the order of what `run` passed on; autograd adds up those of one weight."""
+        return token, None, None, None, None, *map(grads.get, ctx.names)
 
 
 class EmbeddingStep(RematStep):
@@ -884,8 +885,8 @@ class EmbeddingStep(RematStep):
 class TransformerBlockStep(RematStep):
     """layers.0.
 
-    Keeps: attention_norm_rsqrt 16.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0 MiB, xv_copy
-    2.0 MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
+    Keeps 22.2 MiB: attention_norm_rsqrt 16.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0 MiB,
+    xv_copy 2.0 MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
     dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
     ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
     Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, mul,
@@ -977,11 +978,11 @@ class TransformerBlockStep(RematStep):
 class TransformerBlockStep_2(RematStep):
     """layers.1.
 
-    Keeps: attention_norm_rsqrt 16.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0 MiB, xv_copy
-    2.0 MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
+    Keeps 24.2 MiB: x 2.0 MiB, attention_norm_rsqrt 16.0 KiB, xq_mul 2.0 MiB,
+    xk_copy 2.0 MiB, xv_copy 2.0 MiB,
+    scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
     dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
     ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
-    Its input, x 2.0 MiB, waits in `live`.
     Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, mul,
     attention_norm_mul.
     """
@@ -1071,11 +1072,11 @@ class TransformerBlockStep_2(RematStep):
 class TransformerBlockStep_3(TransformerBlockStep_2):
     """layers.2.
 
-    Keeps: attention_norm_rsqrt 16.0 KiB, xv 512.0 KiB, xq_mul 2.0 MiB, xk_copy 2.0
-    MiB, scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
+    Keeps 22.7 MiB: x 2.0 MiB, attention_norm_rsqrt 16.0 KiB, xv 512.0 KiB,
+    xq_mul 2.0 MiB, xk_copy 2.0 MiB,
+    scaled_dot_product_flash_attention_for_cpu 2.0 MiB,
     dot_product_flash_attention_for_cpu_logsumexp 128.0 KiB, h 2.0 MiB,
     ffn_norm_rsqrt 16.0 KiB, feed_forward_w1 6.0 MiB, feed_forward_w3 6.0 MiB.
-    Its input, x 2.0 MiB, waits in `live`.
     Runs again: feed_forward_silu, feed_forward_mul, mul_2, ffn_norm_mul, xv_copy,
     mul, attention_norm_mul.
     """
@@ -1105,8 +1106,8 @@ class TransformerBlockStep_3(TransformerBlockStep_2):
 class NormOutputStep(RematStep):
     """norm..output.
 
-    Keeps: output_rsqrt 16.0 KiB, loss_log_softmax 8.0 MiB, loss_weight 4 B.
-    Its input, x 2.0 MiB, waits in `live`.
+    Keeps 10.0 MiB: x 2.0 MiB, output_rsqrt 16.0 KiB, loss_log_softmax 8.0 MiB,
+    loss_weight 4 B.
     Runs again: output_mul, norm_mul.
     """
 

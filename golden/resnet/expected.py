@@ -16,12 +16,12 @@
 # layer3       1      14.0 MiB + x 4.0 MiB  86.6 MiB    layer_0_downsample_0
 # avgpool..fc  1      32.0 KiB + x 2.0 MiB  81.5 MiB    -
 #
-# budget    86.8 MiB  (90973867 bytes)
+# budget    86.8 MiB  (90973867 bytes); weights, buffers, inputs 3.4 MiB; blocks keep 76.0 MiB
 # peak      86.6 MiB  (90804168 bytes; model.py: 144.6 MiB), in backward of layer3
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out)) with 4.6 MiB of workspace
 # overhead  +9.5 % of the step; no schedule within this budget is below +8.6 %
-# seal      v2-243874e1b860-5946e4e8e63c
+# seal      v2-243874e1b860-413dd00b7198
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -84,11 +84,14 @@ class BasicBlock(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
-# How to read what follows.  A function does one block's forward or backward, or a part of it, an
-# op a line: over the lines stands the statement that they come from, at their ends what they
-# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
-# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
-# the caller.
+# How to read what follows.  A function does one block's forward or backward, or a part of it.
+# Over its lines stands the statement of the model that they compute, or "grad of" it, or
+# "recompute" where forward computed it before; at their ends stand dtype and shape of what
+# they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
+# forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
+# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
+# module, after a slash on the model.
+# Buffers, such as running statistics, change in forward alone: what runs again leaves them.
 
 
 # ---- conv1_relu: conv1..relu ----
@@ -117,7 +120,7 @@ def conv1_relu_forward(x: Tensor, w: Tensors, buffers: Tensors) -> Tensor:
 def conv1_relu_recompute(
     x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Forward again of conv1_relu."""
+    """Forward again of conv1, bn1, out in conv1_relu."""
     # recompute x = self.conv1(x)
     conv1 = F.conv2d(x, w["conv1.weight"], padding=1)  # f32[64, 32, 32, 32]
     # recompute x = self.bn1(x)
@@ -241,7 +244,7 @@ def basic_block_forward_2(
 def basic_block_recompute(
     conv2: Tensor, x: Tensor, w: Tensors
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Forward again of BasicBlock: layer1.1."""
+    """Forward again of bn2, layer_1, out in BasicBlock: layer1.1."""
     # recompute out = self.bn2(out)
     bn2, bn2_mean, bn2_rstd = torch.native_batch_norm(
         conv2, w["bn2.weight"], w["bn2.bias"], None, None, True, 0.1, 1e-05
@@ -556,7 +559,7 @@ def layer2_layer_1_backward(
         padding=1,
     )  # f32[64, 64, 16, 16], f32[64, 64, 3, 3]
     del grad_layer_1_conv1, _
-    # grad of out = self.conv1(x)
+    # sum of the gradients of layer_0_relu_relu
     grad_layer_0_relu_relu = grad_layer_1.add_(
         grad_layer_0_relu_relu_1_conv1
     )  # f32[64, 64, 16, 16]
@@ -661,7 +664,7 @@ def layer2_layer_0_backward(
         padding=1,
     )  # f32[64, 32, 32, 32], f32[64, 32, 3, 3]
     del grad_layer_0_conv1, _
-    # grad of out = self.conv1(x)
+    # sum of the gradients of x
     grad_x = grad_x_0_downsample_0.add_(grad_x_0_conv1)  # f32[64, 32, 32, 32]
     return grad_x, {
         "0.conv1.weight": grad_layer_0_conv1_weight,
@@ -869,7 +872,7 @@ def layer3_layer_1_backward(
         padding=1,
     )  # f32[64, 128, 8, 8], f32[128, 128, 3, 3]
     del grad_layer_1_conv1, _
-    # grad of out = self.conv1(x)
+    # sum of the gradients of layer_0_relu_relu
     grad_layer_0_relu_relu = grad_layer_1.add_(
         grad_layer_0_relu_relu_1_conv1
     )  # f32[64, 128, 8, 8]
@@ -970,7 +973,7 @@ def layer3_layer_0_backward(
         padding=1,
     )  # f32[64, 64, 16, 16], f32[128, 64, 3, 3]
     del grad_layer_0_conv1, _
-    # grad of out = self.conv1(x)
+    # sum of the gradients of x
     grad_x = grad_x_0_downsample_0.add_(grad_x_0_conv1)  # f32[64, 64, 16, 16]
     return grad_x, {
         "0.conv1.weight": grad_layer_0_conv1_weight,
@@ -1153,9 +1156,8 @@ class RematStep(torch.autograd.Function):
 
     @classmethod
     def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
-        """Gradients in the order of what `run` passed on."""
-        keys = [*ctx.names]
-        return token, None, None, None, None, *map(grads.get, keys)
+        """Gradients in the order of what `run` passed on; autograd adds up those of one weight."""
+        return token, None, None, None, None, *map(grads.get, ctx.names)
 
 
 class Conv1ReluStep(RematStep):
@@ -1191,7 +1193,7 @@ class Conv1ReluStep(RematStep):
 class BasicBlockStep(RematStep):
     """layer1.0.
 
-    Keeps: conv2 8.0 MiB, bn2_mean 128 B, bn2_rstd 128 B.
+    Keeps 8.0 MiB: conv2 8.0 MiB, bn2_mean 128 B, bn2_rstd 128 B.
     Runs again: conv1, bn1, out_relu, conv1 and bn1 and out of conv1..relu.
     """
 
@@ -1234,8 +1236,7 @@ class BasicBlockStep(RematStep):
 class BasicBlockStep_2(RematStep):
     """layer1.1.
 
-    Keeps: conv1 8.0 MiB, conv2 8.0 MiB.
-    Its input, x 8.0 MiB, waits in `live`.
+    Keeps 24.0 MiB: x 8.0 MiB, conv1 8.0 MiB, conv2 8.0 MiB.
     Runs again: bn1, out_relu.
     """
 
@@ -1279,11 +1280,11 @@ class BasicBlockStep_2(RematStep):
 class Layer2Step(RematStep):
     """layer2.
 
-    Keeps: layer_0_conv1 4.0 MiB, layer_0_conv2 4.0 MiB, layer_0_bn2_mean 256 B,
-    layer_0_bn2_rstd 256 B, identity_mean 256 B, identity_rstd 256 B,
-    layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB, layer_1_bn1_mean 256 B,
-    layer_1_bn1_rstd 256 B, layer_1_relu_relu 4.0 MiB, layer_1_conv2 4.0 MiB,
-    layer_1_bn2_mean 256 B, layer_1_bn2_rstd 256 B.
+    Keeps 24.0 MiB: layer_0_conv1 4.0 MiB, layer_0_conv2 4.0 MiB,
+    layer_0_bn2_mean 256 B, layer_0_bn2_rstd 256 B, identity_mean 256 B,
+    identity_rstd 256 B, layer_0_relu_relu 4.0 MiB, layer_1_conv1 4.0 MiB,
+    layer_1_bn1_mean 256 B, layer_1_bn1_rstd 256 B, layer_1_relu_relu 4.0 MiB,
+    layer_1_conv2 4.0 MiB, layer_1_bn2_mean 256 B, layer_1_bn2_rstd 256 B.
     Runs again: layer_0_downsample_0, layer_0_bn1, relu, bn2 and layer_1 and out of
     layer1.1.
     """
@@ -1351,13 +1352,12 @@ class Layer2Step(RematStep):
 class Layer3Step(RematStep):
     """layer3.
 
-    Keeps: layer_0_conv1 2.0 MiB, layer_0_bn1_mean 512 B, layer_0_bn1_rstd 512 B,
-    relu 2.0 MiB, layer_0_conv2 2.0 MiB, layer_0_bn2_mean 512 B, layer_0_bn2_rstd
-    512 B, identity_mean 512 B, identity_rstd 512 B, layer_0_relu_relu 2.0 MiB,
-    layer_1_conv1 2.0 MiB, layer_1_bn1_mean 512 B, layer_1_bn1_rstd 512 B,
-    layer_1_relu_relu 2.0 MiB, layer_1_conv2 2.0 MiB, layer_1_bn2_mean 512 B,
-    layer_1_bn2_rstd 512 B.
-    Its input, x 4.0 MiB, waits in `live`.
+    Keeps 18.0 MiB: x 4.0 MiB, layer_0_conv1 2.0 MiB, layer_0_bn1_mean 512 B,
+    layer_0_bn1_rstd 512 B, relu 2.0 MiB, layer_0_conv2 2.0 MiB,
+    layer_0_bn2_mean 512 B, layer_0_bn2_rstd 512 B, identity_mean 512 B,
+    identity_rstd 512 B, layer_0_relu_relu 2.0 MiB, layer_1_conv1 2.0 MiB,
+    layer_1_bn1_mean 512 B, layer_1_bn1_rstd 512 B, layer_1_relu_relu 2.0 MiB,
+    layer_1_conv2 2.0 MiB, layer_1_bn2_mean 512 B, layer_1_bn2_rstd 512 B.
     Runs again: layer_0_downsample_0.
     """
 
@@ -1411,8 +1411,7 @@ class Layer3Step(RematStep):
 class AvgpoolFcStep(RematStep):
     """avgpool..fc.
 
-    Keeps: avgpool 32.0 KiB.
-    Its input, x 2.0 MiB, waits in `live`.
+    Keeps 2.0 MiB: x 2.0 MiB, avgpool 32.0 KiB.
     Runs again: nothing.
     """
 

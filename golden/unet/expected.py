@@ -22,12 +22,12 @@
 # up3.conv.double_conv  1      24.0 MiB              120.5 MiB   up3_up_1 and out of down1.pool..up3
 # outc                  1      2.0 MiB + x 8.0 MiB   114.4 MiB   -
 #
-# budget    120.5 MiB  (126399205 bytes)
+# budget    120.5 MiB  (126399205 bytes); weights, buffers, inputs 4.3 MiB; blocks keep 86.0 MiB
 # peak      120.5 MiB  (126388756 bytes; model.py: 200.9 MiB), in backward of up3.conv.double_conv
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x)) with
 #           24.2 MiB of workspace
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v2-e288367c72a8-39fe538a0913
+# seal      v2-e288367c72a8-8e8d47952e55
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -100,11 +100,14 @@ class Up(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
-# How to read what follows.  A function does one block's forward or backward, or a part of it, an
-# op a line: over the lines stands the statement that they come from, at their ends what they
-# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
-# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
-# the caller.
+# How to read what follows.  A function does one block's forward or backward, or a part of it.
+# Over its lines stands the statement of the model that they compute, or "grad of" it, or
+# "recompute" where forward computed it before; at their ends stand dtype and shape of what
+# they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
+# forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
+# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
+# module, after a slash on the model.
+# Buffers, such as running statistics, change in forward alone: what runs again leaves them.
 
 
 # ---- double_conv: inc.double_conv, up3.conv.double_conv ----
@@ -146,7 +149,7 @@ def double_conv_forward(
     return out, [layer_4_mean, layer_4_rstd]
 
 
-def double_conv_forward_2(
+def up3_conv_double_conv_forward(
     taken: list[Tensor], w: Tensors, buffers: Tensors
 ) -> tuple[Tensor, list[Tensor]]:
     """Forward of double_conv: up3.conv.double_conv."""
@@ -236,7 +239,7 @@ def double_conv_backward(
     }
 
 
-def double_conv_backward_2(
+def up3_conv_double_conv_backward(
     kept: list[Tensor], taken: list[Tensor], w: Tensors
 ) -> tuple[Tensor, Tensors]:
     """Backward of double_conv: up3.conv.double_conv."""
@@ -548,7 +551,7 @@ def pool_up3_up2_part2_forward(
 
 
 def pool_up3_up2_part2_recompute(up3_up_0: Tensor, x: Tensor, w: Tensors) -> Tensor:
-    """Forward again of up2_part2 in pool_up3."""
+    """Forward again of up3_up_1, out in pool_up3."""
     # recompute up.1 (Conv2d) in up3: x = self.up(x)
     up3_up_1 = F.conv2d(
         up3_up_0, w["up3.up.1.weight"], w["up3.up.1.bias"]
@@ -570,10 +573,7 @@ def pool_up3_up2_part2_backward(
     up3_up_0 = taken.pop()
     # grad of up.1 (Conv2d) in up3: x = self.up(x)
     grad_up3_up_0, grad_up3_up_1_weight, grad_up3_up_1_bias = conv_backward(
-        aten.slice.Tensor(grad_out, 1, 16, 32),
-        up3_up_0,
-        w["up3.up.1.weight"],
-        [True, True, True],
+        grad_out[:, 16:32], up3_up_0, w["up3.up.1.weight"], [True, True, True]
     )  # f32[8, 32, 128, 128], f32[16, 32, 1, 1], f32[16]
     del up3_up_0
     # grad of up.0 (Upsample) in up3: x = self.up(x)
@@ -750,7 +750,7 @@ def pool_up3_up2_part1_backward_piece2(
     del grad_up2_conv_0, up2, _
     # grad of up2: x = self.up(x)
     grad_up1_conv_5, grad_up2_up_weight, grad_up2_up_bias = conv_backward(
-        aten.slice.Tensor(grad_up2, 1, 32, 64),
+        grad_up2[:, 32:64],
         up1_conv_5,
         w["up2.up.weight"],
         [True, True, True],
@@ -865,7 +865,7 @@ def pool_up3_up1_backward(
     del grad_up1_conv_0, up1, _
     # grad of up1: x = self.up(x)
     grad_down3_conv_5, grad_up1_up_weight, grad_up1_up_bias = conv_backward(
-        aten.slice.Tensor(grad_up1, 1, 64, 128),
+        grad_up1[:, 64:128],
         down3_conv_5,
         w["up1.up.weight"],
         [True, True, True],
@@ -977,9 +977,9 @@ def pool_up3_down3_backward(
         down3_pool_indices,
     )  # f32[8, 64, 32, 32]
     del grad_down3_pool, down3_pool_indices
-    # grad of return self.conv(self.pool(x))
+    # sum of the gradients of down2_conv_5
     grad_down2_conv_5 = grad_down2_conv_5_down3_pool.add_(
-        aten.slice.Tensor(grad_up1, 1, 0, 64)
+        grad_up1[:, :64]
     )  # f32[8, 64, 32, 32]
     return grad_down2_conv_5, {
         "down3.conv.double_conv.0.weight": grad_down3_conv_0_weight,
@@ -1080,9 +1080,9 @@ def pool_up3_down2_backward(
         down2_pool_indices,
     )  # f32[8, 32, 64, 64]
     del grad_down2_pool, down2_pool_indices
-    # grad of return self.conv(self.pool(x))
+    # sum of the gradients of down1_conv_5
     grad_down1_conv_5 = grad_down1_conv_5_down2_pool.add_(
-        aten.slice.Tensor(grad_up2, 1, 0, 32)
+        grad_up2[:, :32]
     )  # f32[8, 32, 64, 64]
     return grad_down1_conv_5, {
         "down2.conv.double_conv.0.weight": grad_down2_conv_0_weight,
@@ -1167,10 +1167,8 @@ def pool_up3_down1_backward(
         grad_down1_pool, x, [2, 2], [2, 2], [0, 0], [1, 1], False, down1_pool_indices
     )  # f32[8, 16, 128, 128]
     del grad_down1_pool, down1_pool_indices
-    # grad of return self.conv(self.pool(x))
-    grad_x = grad_x_down1_pool.add_(
-        aten.slice.Tensor(grad_out, 1, 0, 16)
-    )  # f32[8, 16, 128, 128]
+    # sum of the gradients of x
+    grad_x = grad_x_down1_pool.add_(grad_out[:, :16])  # f32[8, 16, 128, 128]
     return grad_x, {
         "down1.conv.double_conv.0.weight": grad_down1_conv_0_weight,
         "down1.conv.double_conv.1.weight": grad_down1_conv_1_weight,
@@ -1358,15 +1356,14 @@ class RematStep(torch.autograd.Function):
 
     @classmethod
     def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
-        """Gradients in the order of what `run` passed on."""
-        keys = [*ctx.names]
-        return token, None, None, None, None, *map(grads.get, keys)
+        """Gradients in the order of what `run` passed on; autograd adds up those of one weight."""
+        return token, None, None, None, None, *map(grads.get, ctx.names)
 
 
-class DoubleConvStep(RematStep):
+class IncDoubleConvStep(RematStep):
     """inc.double_conv.
 
-    Keeps: layer_4_mean 64 B, layer_4_rstd 64 B.
+    Keeps 128 B: layer_4_mean 64 B, layer_4_rstd 64 B.
     Runs again: layer_0, layer_1, layer_2, layer_3.
     """
 
@@ -1400,12 +1397,12 @@ class DoubleConvStep(RematStep):
 class PoolUp3Step(RematStep):
     """down1.pool..up3.
 
-    Keeps: down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB, down2_pool 1.0 MiB,
-    down2_pool_indices 2.0 MiB, down2_conv_0 2.0 MiB, down2_conv_3 2.0 MiB,
-    down3_conv_0 1.0 MiB, down3_conv_3 1.0 MiB, down3_conv_4_mean 512 B,
-    down3_conv_4_rstd 512 B, down3_conv_5 1.0 MiB, up1_conv_0 2.0 MiB, up1_conv_3
-    2.0 MiB, up2_conv_0 4.0 MiB, up2_conv_3 4.0 MiB, up3_up_0 16.0 MiB.
-    Its input, x 8.0 MiB, waits in `live`.
+    Keeps 52.0 MiB: x 8.0 MiB, down1_pool 2.0 MiB, down1_pool_indices 4.0 MiB,
+    down2_pool 1.0 MiB, down2_pool_indices 2.0 MiB, down2_conv_0 2.0 MiB,
+    down2_conv_3 2.0 MiB, down3_conv_0 1.0 MiB, down3_conv_3 1.0 MiB,
+    down3_conv_4_mean 512 B, down3_conv_4_rstd 512 B, down3_conv_5 1.0 MiB,
+    up1_conv_0 2.0 MiB, up1_conv_3 2.0 MiB, up2_conv_0 4.0 MiB, up2_conv_3 4.0 MiB,
+    up3_up_0 16.0 MiB.
     Runs again: up2_conv_4, up2_conv_5, up2_conv_1, up2_conv_2, down1_conv_0,
     down1_conv_1, down1_conv_2, down1_conv_3, down1_conv_4, down1_conv_5,
     up1_conv_4, up1_conv_5, up2_up, up2, up1_conv_1, up1_conv_2, down2_conv_4,
@@ -1644,11 +1641,11 @@ class PoolUp3Step(RematStep):
         return {**down2_grads, **down1_grads}
 
 
-class DoubleConvStep_2(RematStep):
+class Up3ConvDoubleConvStep(RematStep):
     """up3.conv.double_conv.
 
-    Keeps: layer_0 8.0 MiB, layer_1_mean 64 B, layer_1_rstd 64 B, layer_2 8.0 MiB,
-    layer_3 8.0 MiB, layer_4_mean 64 B, layer_4_rstd 64 B.
+    Keeps 24.0 MiB: layer_0 8.0 MiB, layer_1_mean 64 B, layer_1_rstd 64 B,
+    layer_2 8.0 MiB, layer_3 8.0 MiB, layer_4_mean 64 B, layer_4_rstd 64 B.
     Runs again: up3_up_1 and out of down1.pool..up3.
     """
 
@@ -1664,7 +1661,7 @@ class DoubleConvStep_2(RematStep):
     @classmethod
     def forward(cls, ctx: Any, token: Tensor, live: Live, i: int, *rest: Any) -> Any:
         w, buffers = cls.begin(ctx, token, live, i, *rest)
-        live["x", i + 1], ctx.kept = double_conv_forward_2(
+        live["x", i + 1], ctx.kept = up3_conv_double_conv_forward(
             [live.take("x", i)], w, buffers
         )
         return token.new_empty(0)
@@ -1676,7 +1673,7 @@ class DoubleConvStep_2(RematStep):
         live["x", i] = pool_up3_up2_part2_recompute(
             live["up3_up_0", i - 1], live["x", i - 1], w_1_before
         )
-        live["grad_x", i], grads = double_conv_backward_2(
+        live["grad_x", i], grads = up3_conv_double_conv_backward(
             ctx.kept,
             [live.take("grad_x", i + 1), live.take("x", i + 1), live.take("x", i)],
             w,
@@ -1687,8 +1684,7 @@ class DoubleConvStep_2(RematStep):
 class OutcStep(RematStep):
     """outc.
 
-    Keeps: log_softmax 2.0 MiB, nll_loss2d_weight 4 B.
-    Its input, x 8.0 MiB, waits in `live`.
+    Keeps 10.0 MiB: x 8.0 MiB, log_softmax 2.0 MiB, nll_loss2d_weight 4 B.
     Runs again: nothing.
     """
 
@@ -1720,9 +1716,9 @@ class OutcStep(RematStep):
 
 # The blocks in the order of forward, all but the last, and the module that each belongs to.
 REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
-    (DoubleConvStep, "inc.double_conv"),
+    (IncDoubleConvStep, "inc.double_conv"),
     (PoolUp3Step, ""),
-    (DoubleConvStep_2, "up3.conv.double_conv"),
+    (Up3ConvDoubleConvStep, "up3.conv.double_conv"),
 )
 
 

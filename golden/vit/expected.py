@@ -22,12 +22,12 @@
 # transformer.layers.3.1.net  1      9.4 MiB + x 1.0 MiB  60.6 MiB    layer_0
 # transformer.norm..mlp_head  1      1.0 MiB + x 1.0 MiB  54.6 MiB    -
 #
-# budget    61.6 MiB  (64577097 bytes)
+# budget    61.6 MiB  (64577097 bytes); weights, buffers, inputs 3.5 MiB; blocks keep 50.1 MiB
 # peak      60.6 MiB  (63565776 bytes; model.py: 102.6 MiB), in backward of
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x)) with 4.1 MiB of workspace
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v2-5582145a4c1d-f4a2ac5eff3a
+# seal      v2-5582145a4c1d-23913c0786e4
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
@@ -104,11 +104,13 @@ class Transformer(nn.Module):
 aten = torch.ops.aten
 Tensors = dict[str, Tensor]
 
-# How to read what follows.  A function does one block's forward or backward, or a part of it, an
-# op a line: over the lines stands the statement that they come from, at their ends what they
-# make, marked where it was made before, and `del` where its memory is free again.  `kept` and
-# `taken` are lists that a function empties: in a parameter of its own a tensor would live on in
-# the caller.
+# How to read what follows.  A function does one block's forward or backward, or a part of it.
+# Over its lines stands the statement of the model that they compute, or "grad of" it, or
+# "recompute" where forward computed it before; at their ends stand dtype and shape of what
+# they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
+# forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
+# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
+# module, after a slash on the model.
 
 
 # ---- to_patch_embedding_dropout: to_patch_embedding..dropout ----
@@ -141,7 +143,7 @@ def to_patch_embedding_dropout_forward(
 def to_patch_embedding_dropout_recompute(
     dropout_mask: Tensor, img: Tensor, w: Tensors
 ) -> Tensor:
-    """Forward again of to_patch_embedding_dropout."""
+    """Forward again of to_patch_embedding to out in to_patch_embedding_dropout."""
     # recompute x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
     to_patch_embedding = F.conv2d(
         img, w["to_patch_embedding.weight"], w["to_patch_embedding.bias"], stride=4
@@ -157,7 +159,7 @@ def to_patch_embedding_dropout_recompute(
     del x_cat
     # recompute with the mask of forward: x = self.dropout(x)
     out = aten.native_dropout_backward(
-        x_add, dropout_mask, 1.1111111111111112
+        x_add, dropout_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     return out
 
@@ -169,18 +171,16 @@ def to_patch_embedding_dropout_backward(
     grad_out, dropout_mask = drain(taken)
     # grad of x = self.dropout(x)
     grad_x_add = aten.native_dropout_backward(
-        grad_out, dropout_mask, 1.1111111111111112
+        grad_out, dropout_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     del grad_out, dropout_mask
     # grad of x = x + self.pos_embedding
     grad_pos_embedding = grad_x_add.sum([0], True)  # f32[1, 65, 128]
     # grad of cls_tokens = self.cls_token.expand(x.size(0), -1, -1)
-    grad_cls_token = aten.slice.Tensor(grad_x_add, 1, 0, 1).sum(
-        [0], True
-    )  # f32[1, 1, 128]
+    grad_cls_token = grad_x_add[:, :1].sum([0], True)  # f32[1, 1, 128]
     # grad of x = self.to_patch_embedding(img).flatten(2).transpose(1, 2)
     _, grad_to_patch_embedding_weight, grad_to_patch_embedding_bias = conv_backward(
-        aten.slice.Tensor(grad_x_add, 1, 1, 65).transpose(1, 2).view(32, 128, 8, 8),
+        grad_x_add[:, 1:65].transpose(1, 2).view(32, 128, 8, 8),
         img,
         w["to_patch_embedding.weight"],
         [False, True, True],
@@ -341,7 +341,7 @@ def transformer_backward(
     grad_out, x = drain(taken)
     # grad of to_out.1 (Dropout) in return self.to_out(out)
     grad_to_out_0 = aten.native_dropout_backward(
-        grad_out, to_out_1_mask, 1.1111111111111112
+        grad_out, to_out_1_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     del to_out_1_mask
     # grad of to_out.0 (Linear) in return self.to_out(out)
@@ -355,7 +355,7 @@ def transformer_backward(
     attend = torch.softmax(dots, -1)  # f32[32, 4, 65, 65]
     del dots
     attn = aten.native_dropout_backward(
-        attend, attn_mask, 1.1111111111111112
+        attend, attn_mask, 1 / (1 - 0.1)
     )  # f32[32, 4, 65, 65]
     # recompute part of out = torch.matmul(attn, v)
     out_bmm = attn @ out_clone  # f32[32, 4, 65, 32]
@@ -378,7 +378,7 @@ def transformer_backward(
     del grad_out_bmm, out_clone
     # grad of attn = self.dropout(self.attend(dots))
     grad_attend = aten.native_dropout_backward(
-        grad_attn, attn_mask, 1.1111111111111112
+        grad_attn, attn_mask, 1 / (1 - 0.1)
     )  # f32[32, 4, 65, 65]
     del grad_attn, attn_mask
     grad_dots = aten._softmax_backward_data(
@@ -441,14 +441,14 @@ def transformer_net_backward(
     grad_out, x = drain(taken)
     # grad of transformer.layers.0.1: return self.net(x)
     grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
+        grad_out, layer_5_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute with the mask of forward: part of transformer.layers.0.1: return sel ...
+    # recompute with the mask of forward: part of transformer.layers.0.1: return ...
     layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
     layer_3 = aten.native_dropout_backward(
-        layer_2, layer_3_mask, 1.1111111111111112
+        layer_2, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del layer_2
     # grad of transformer.layers.0.1: return self.net(x)
@@ -459,7 +459,7 @@ def transformer_net_backward(
     grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
     del grad_layer_4
     grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
+        grad_layer_3, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del grad_layer_3, layer_3_mask
     grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
@@ -478,7 +478,7 @@ def transformer_net_backward(
         grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
+    # sum of the gradients of x
     grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
     return grad_x, {
         "0.weight": grad_layer_0_weight,
@@ -498,14 +498,14 @@ def transformer_net_backward_2(
     grad_out, x = drain(taken)
     # grad of transformer.layers.1.1: return self.net(x)
     grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
+        grad_out, layer_5_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute with the mask of forward: part of transformer.layers.1.1: return sel ...
+    # recompute with the mask of forward: part of transformer.layers.1.1: return ...
     layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
     layer_3 = aten.native_dropout_backward(
-        layer_2, layer_3_mask, 1.1111111111111112
+        layer_2, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del layer_2
     # grad of transformer.layers.1.1: return self.net(x)
@@ -516,7 +516,7 @@ def transformer_net_backward_2(
     grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
     del grad_layer_4
     grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
+        grad_layer_3, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del grad_layer_3, layer_3_mask
     grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
@@ -535,7 +535,7 @@ def transformer_net_backward_2(
         grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
+    # sum of the gradients of x
     grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
     return grad_x, {
         "0.weight": grad_layer_0_weight,
@@ -555,14 +555,14 @@ def transformer_net_backward_3(
     grad_out, x = drain(taken)
     # grad of transformer.layers.2.1: return self.net(x)
     grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
+        grad_out, layer_5_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
-    # recompute with the mask of forward: part of transformer.layers.2.1: return sel ...
+    # recompute with the mask of forward: part of transformer.layers.2.1: return ...
     layer_2 = F.gelu(layer_1)  # f32[32, 65, 512]
     layer_3 = aten.native_dropout_backward(
-        layer_2, layer_3_mask, 1.1111111111111112
+        layer_2, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del layer_2
     # grad of transformer.layers.2.1: return self.net(x)
@@ -573,7 +573,7 @@ def transformer_net_backward_3(
     grad_layer_4_bias = grad_layer_4.flatten(0, 1).sum(0)  # f32[128]
     del grad_layer_4
     grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
+        grad_layer_3, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del grad_layer_3, layer_3_mask
     grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
@@ -592,7 +592,7 @@ def transformer_net_backward_3(
         grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
+    # sum of the gradients of x
     grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
     return grad_x, {
         "0.weight": grad_layer_0_weight,
@@ -612,7 +612,7 @@ def transformer_net_backward_4(
     grad_out, x = drain(taken)
     # grad of transformer.layers.3.1: return self.net(x)
     grad_layer_4 = aten.native_dropout_backward(
-        grad_out, layer_5_mask, 1.1111111111111112
+        grad_out, layer_5_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 128]
     del layer_5_mask
     grad_layer_3 = grad_layer_4 @ w["4.weight"]  # f32[32, 65, 512]
@@ -624,7 +624,7 @@ def transformer_net_backward_4(
     del grad_layer_4
     # --- peak of the step, in transformer.layers.3.1.net ---
     grad_layer_2 = aten.native_dropout_backward(
-        grad_layer_3, layer_3_mask, 1.1111111111111112
+        grad_layer_3, layer_3_mask, 1 / (1 - 0.1)
     )  # f32[32, 65, 512]
     del grad_layer_3, layer_3_mask
     grad_layer_1 = aten.gelu_backward(grad_layer_2, layer_1)  # f32[32, 65, 512]
@@ -643,7 +643,7 @@ def transformer_net_backward_4(
         grad_layer_0, x, layer_0_mean, layer_0_rstd, w["0.weight"], w["0.bias"]
     )  # f32[32, 65, 128], f32[128], f32[128]
     del grad_layer_0, x, layer_0_mean, layer_0_rstd
-    # grad of return self.net(x)
+    # sum of the gradients of x
     grad_x = grad_out.add_(grad_x_0)  # f32[32, 65, 128]
     return grad_x, {
         "0.weight": grad_layer_0_weight,
@@ -841,9 +841,8 @@ class RematStep(torch.autograd.Function):
 
     @classmethod
     def hand(cls, ctx: Any, token: Tensor, grads: Tensors) -> tuple[Tensor | None, ...]:
-        """Gradients in the order of what `run` passed on."""
-        keys = [*ctx.names]
-        return token, None, None, None, None, *map(grads.get, keys)
+        """Gradients in the order of what `run` passed on; autograd adds up those of one weight."""
+        return token, None, None, None, None, *map(grads.get, ctx.names)
 
 
 class ToPatchEmbeddingDropoutStep(RematStep):
@@ -881,8 +880,8 @@ class ToPatchEmbeddingDropoutStep(RematStep):
 class TransformerLayers00Step(RematStep):
     """transformer.layers.0.0.
 
-    Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
-    to_out_1_mask 260.0 KiB.
+    Keeps 3.8 MiB: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB,
+    out_clone 1.0 MiB, to_out_1_mask 260.0 KiB.
     Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm, 4 values of
     to_patch_embedding..dropout.
     """
@@ -910,8 +909,8 @@ class TransformerLayers00Step(RematStep):
 class TransformerNetStep(RematStep):
     """transformer.layers.0.1.net.
 
-    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 6.3 MiB: x 1.0 MiB, layer_1 4.1 MiB, layer_3_mask 1.0 MiB,
+    layer_5_mask 260.0 KiB.
     Runs again: layer_2, layer_3, layer_0.
     """
 
@@ -937,9 +936,8 @@ class TransformerNetStep(RematStep):
 class TransformerLayers00Step_2(RematStep):
     """transformer.layers.1.0, transformer.layers.2.0, transformer.layers.3.0.
 
-    Keeps: clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB, out_clone 1.0 MiB,
-    to_out_1_mask 260.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 4.8 MiB: x 1.0 MiB, clone 1.0 MiB, clone_2 1.0 MiB, attn_mask 528.1 KiB,
+    out_clone 1.0 MiB, to_out_1_mask 260.0 KiB.
     Runs again: dots_bmm, dots, attend, attn, out_bmm, out_copy, norm.
     """
 
@@ -961,8 +959,8 @@ class TransformerLayers00Step_2(RematStep):
 class TransformerNetStep_2(TransformerNetStep):
     """transformer.layers.1.1.net.
 
-    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 6.3 MiB: x 1.0 MiB, layer_1 4.1 MiB, layer_3_mask 1.0 MiB,
+    layer_5_mask 260.0 KiB.
     Runs again: layer_2, layer_3, layer_0.
     """
 
@@ -973,8 +971,8 @@ class TransformerNetStep_2(TransformerNetStep):
 class TransformerNetStep_3(TransformerNetStep):
     """transformer.layers.2.1.net.
 
-    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_5_mask 260.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 6.3 MiB: x 1.0 MiB, layer_1 4.1 MiB, layer_3_mask 1.0 MiB,
+    layer_5_mask 260.0 KiB.
     Runs again: layer_2, layer_3, layer_0.
     """
 
@@ -985,9 +983,8 @@ class TransformerNetStep_3(TransformerNetStep):
 class TransformerNetStep_4(TransformerNetStep):
     """transformer.layers.3.1.net.
 
-    Keeps: layer_1 4.1 MiB, layer_3_mask 1.0 MiB, layer_3 4.1 MiB, layer_5_mask
-    260.0 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 10.4 MiB: x 1.0 MiB, layer_1 4.1 MiB, layer_3_mask 1.0 MiB,
+    layer_3 4.1 MiB, layer_5_mask 260.0 KiB.
     Runs again: layer_0.
     """
 
@@ -1003,9 +1000,8 @@ class TransformerNetStep_4(TransformerNetStep):
 class NormMlpHeadStep(RematStep):
     """transformer.norm..mlp_head.
 
-    Keeps: transformer_norm 1.0 MiB, transformer_norm_mean 8.1 KiB,
-    transformer_norm_rstd 8.1 KiB.
-    Its input, x 1.0 MiB, waits in `live`.
+    Keeps 2.0 MiB: x 1.0 MiB, transformer_norm 1.0 MiB,
+    transformer_norm_mean 8.1 KiB, transformer_norm_rstd 8.1 KiB.
     Runs again: nothing.
     """
 

@@ -115,12 +115,17 @@ class Blocks:
             kinds.setdefault(label, set()).add(block.twin)
         labels = []
         for block in self.chain.blocks:
-            first = self.chain.blocks[block.twin]
             label = plain[block.twin]
-            where = _where(first)
+            where = self._where(block.twin, kinds[label])
             told = where if snake(label) in where.lower() else f"{label}_{where}"
             labels.append(label if len(kinds[label]) == 1 else identifier(told))
         return tuple(labels)
+
+    def _where(self, twin: int, others: set[int]) -> str:
+        """The last module in a block's path, or all of it where that does not tell it from `others`."""
+        name = self.chain.blocks[twin].name
+        shared = _last(name) in [_last(self.chain.blocks[t].name) for t in others - {twin}]
+        return re.sub(r"\W", "_", name.split("..")[0]) if shared else _last(name)
 
 
 def _label(block: Block) -> str:
@@ -130,8 +135,8 @@ def _label(block: Block) -> str:
     return identifier("_".join(dict.fromkeys(ends)))
 
 
-def _where(block: Block) -> str:
+def _last(path: str) -> str:
     """`h_0` of `transformer.h.0`: numbers alone say little."""
-    parts = block.name.split("..")[0].split(".")
+    parts = path.split("..")[0].split(".")
     last = max((n for n, part in enumerate(parts) if not part.isdigit()), default=0)
     return re.sub(r"\W", "_", "_".join(parts[last:]))  # blocks of one module are told apart by `@2`

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 
 from hiremate_gen.emit.calls import argument, atom, call, single
 from hiremate_gen.emit.comments import Comments, comments
@@ -262,7 +263,7 @@ def _provenance(body: Body, number: int) -> None:
     """The comment over the step with this number, if there is one."""
     comment = body.comments.above.get(number)
     if comment is not None:
-        body.lines.append(comment if len(comment) <= _ROOM else f"{comment[: _ROOM - 4].rstrip()} ...")
+        body.lines.append(comment if len(comment) <= _ROOM else shorten(comment, _ROOM, placeholder=" ..."))
 
 
 def _name_views(body: Body, value: str) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from hiremate_gen.emit.helpers import by_helper, relu_in_place
-from hiremate_gen.emit.spelling import IN_PLACE, KNOWN, METHODS, OPERATORS, SPELLINGS
+from hiremate_gen.emit.spelling import IN_PLACE, KNOWN, METHODS, OPERATORS, SPELLINGS, scale, stretch
 from hiremate_gen.ir import Arg, Device, Graph, Literal, Op, Ref
 
 Show = Callable[[str], str]  # value -> expression
@@ -29,6 +29,8 @@ def call(
         spelled = special(texts, kwargs)
         if spelled is not None:
             return spelled
+    if op.target == "aten.slice.Tensor" and (index := stretch(texts[1:])) is not None:
+        return f"{atom(texts[0])}[{index}]"
     helped = by_helper(graph, op, texts)
     if helped is not None:
         return helped
@@ -89,6 +91,7 @@ def _in_place(op: Op, args: tuple[Arg, ...], show: Show, device: str, root: str)
     if relu_in_place(op, args, root):
         return f"relu_backward_({kept}, {argument(args[1], show, device)})"
     texts = [argument(a, show, device) for a in args]
+    texts[2:] = map(scale, texts[2:]) if op.target == "aten.native_dropout_backward.default" else texts[2:]
     texts += [f"{k}={argument(v, show, device)}" for k, v in op.kwargs]
     out = "grad_input" if op.target.split(".")[1].endswith("_backward") else "out"
     return f"aten.{op.target.split('.')[1]}.{out}({', '.join(texts)}, {out}={kept})"

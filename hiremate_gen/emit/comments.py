@@ -13,6 +13,7 @@ from hiremate_gen.ir import Call, Graph, Op
 from hiremate_gen.ir.graph import RNG_STATE
 
 _SHORTEST = 3  # steps that run again in the midst of others and get a comment over them
+_SUM = "sum of the gradients of "
 _REPLAY = "aten.native_dropout_backward.default"
 
 
@@ -28,7 +29,7 @@ class Comments:
 class _Group:
     """Consecutive steps that come from one statement in one way."""
 
-    kind: str  # "", "grad of ", "recompute "
+    kind: str  # "", "grad of ", "sum of the gradients of ", "recompute "
     said: str
     steps: list[int]
 
@@ -55,6 +56,8 @@ def _groups(graph: Graph, call: Call, names: Names) -> list[_Group]:
         said = _said(names, source)
         if groups and (groups[-1].kind, groups[-1].said) == (kind, said):
             groups[-1].steps.append(k)
+        elif op.name in names.sums:  # the statement that it is traced to made one of the terms
+            groups.append(_Group(_SUM, names.sums[op.name], [k]))
         elif said or step.again:
             groups.append(_Group(kind, said, [k]))
         elif groups:
@@ -88,7 +91,8 @@ def _said(names: Names, op: Op) -> str:
     """The statement after the module whose forward holds it, or the module at work where that is not named."""
     origin = op.origin
     where, module = names.relative(origin.owner), names.relative(origin.module)
-    text = f"{where}: {origin.text}" if where and origin.text else origin.text
+    line = f"{origin.text}...)" if origin.text.endswith("(") else origin.text  # the first of several
+    text = f"{where}: {line}" if where and line else line
     inside = module.removeprefix(f"{where}.") if where else module
     last = inside.rpartition(".")[2]
     if "." in inside and origin.text and not re.search(rf"\b{last}\b", origin.text):

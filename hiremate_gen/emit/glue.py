@@ -45,6 +45,7 @@ class Glue:
     classes: dict[ClassPart, list[int]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     lengths: dict[str, int] = field(default_factory=dict)  # of functions
+    first: dict[str, int] = field(default_factory=dict)  # function -> kind of the block that it was written for
     served: dict[str, dict[int, None]] = field(default_factory=dict)  # function -> numbers of the blocks it is for
     peak: tuple[str, int] | None = None  # function, line: where the step's peak is
     uses_rng: bool = False
@@ -113,7 +114,8 @@ class Glue:
 
     def build(self) -> None:
         """Fill the parts."""
-        again = {r.call.block for r in self.steps.runs if r.call.block != r.number}
+        others = [(k, r.call.block) for k, r in enumerate(self.steps.runs) if r.call.block != r.number]
+        again = {block for k, block in others if "w" in self.steps.function(k, ()).tuples}
         for number in range(len(self.chain.blocks)) if self.only is None else self.only:
             part = self._class(number, number in again)
             self.classes.setdefault(part, []).append(number)
@@ -275,15 +277,26 @@ class Glue:
         if text not in group:
             piece = f"piece{run.piece}" if run.piece else ""
             plain, longer = ("_".join(filter(None, (snake(x), part, run.call.phase, piece))) for x in (kind, label))
-            name = self._unique(longer if plain in self.used else plain)
+            # Of the same work done in two ways neither place says which is which: these get numbers.
+            twin = self.chain.blocks[number].twin
+            name = self._unique(longer if plain in self.used and self.first.get(plain) != twin else plain)
+            self.first.setdefault(name, twin)
             told = f", piece {run.piece} of {run.pieces}" if run.piece else ""
-            doc = f"{_PHASES[run.call.phase]} {part + ' in ' if part else ''}{kind}{told}."
+            what = self._values(k) if run.call.phase == "recompute" else part
+            doc = f"{_PHASES[run.call.phase]} {what + ' in ' if what else ''}{kind}{told}."
             parameters = tuple(f"{name}: {annotation}" for name, annotation in function.parameters)
             group[text] = FunctionPart(
                 name, doc, parameters, function.annotation, function.body, function.returns, run.call.phase
             )
             self.lengths[name] = self.length(function)
         return group[text].name
+
+    def _values(self, k: int) -> str:
+        """What a run makes, by name: of many the first and the last."""
+        call = self.steps.runs[k].call
+        names = self.blocks.names[call.block]
+        made = [names[o] for step in call.steps for o in self.graph.op[step.op].outputs[:1] if o is not None]
+        return ", ".join(made) if len(made) < 4 else f"{made[0]} to {made[-1]}"
 
     def _unique(self, base: str) -> str:
         name, n = base, 2

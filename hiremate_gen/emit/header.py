@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from hiremate_gen.emit.carry import HEADER
 from hiremate_gen.emit.glue import Glue
-from hiremate_gen.emit.table import peak_line, table
+from hiremate_gen.emit.table import left, peak_line, table
 from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.units import show_bytes
 
@@ -46,7 +46,7 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: G
         *(("", f"{name}  sha256:{digest[:16]}") for name, digest in facts.imports),
         ("inputs", inputs),
         ("device", f"{graph.device}, torch {facts.torch}, costs {facts.costs}"),
-        ("budget", f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes)"),
+        ("budget", _budget(graph, chain, facts, glue)),
         ("peak", peak),
         ("", f"there {peak_line(glue, schedule)}"),
         ("overhead", overhead(schedule.time_s, facts)),
@@ -90,6 +90,15 @@ def overhead(time_s: float, facts: Facts) -> str:
         bound = max(0.0, 100 * (facts.lower_bound_s / facts.eager_time_s - 1))
         text += f"; no schedule within this budget is below +{bound:.1f} %"
     return text
+
+
+def _budget(graph: Graph, chain: Chain, facts: Facts, glue: Glue) -> str:
+    """With the shares of it that are there all the time and that forward leaves to backward."""
+    kept = sum(map(graph.bytes, {root for n in range(len(chain.blocks)) for root in left(glue, n)}))
+    return (
+        f"{show_bytes(facts.budget_bytes)}  ({facts.budget_bytes} bytes); "
+        f"weights, buffers, inputs {show_bytes(graph.static_bytes)}; blocks keep {show_bytes(kept)}"
+    )
 
 
 def _where(chain: Chain, schedule: Schedule) -> str:

@@ -51,6 +51,7 @@ class Names:
         self._alone = single_op_modules(graph, block)
         self._assigned = assigned(graph, block)
         self._passed_through = passed_through(graph)
+        self.sums: dict[str, str] = {}  # op that adds gradients up -> what they are gradients of
         self.faces = faces(graph, block, seen)
         self._face = {root: value for value, root in reversed(self.faces.items())}
         self._ends()
@@ -249,6 +250,8 @@ class Names:
         for op in ops:
             for index, value in enumerate(op.outputs):
                 source = sources.learn(op, index, value) if value is not None else None
+                if source is not None and op.derives is None and op.target == "aten.add.Tensor":
+                    self.sums[op.name] = self._source_name(source)
                 if value is not None and value not in self._names:
                     wishes[value] = self._gradient_wishes(op, source)
         final = [v for v in wishes if self._graph.maker[v].derives is None and len(wishes[v]) > 1]

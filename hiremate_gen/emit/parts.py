@@ -130,6 +130,8 @@ class ModelPart:
     digest: str
     functions: tuple[tuple[str, tuple[FunctionPart, ...]], ...]  # grouped under a heading
     classes: tuple[ClassPart, ...]
+    runs_again: bool  # something is recomputed
+    updates: bool  # forward writes buffers
     any_inputs: bool
     any_repeats: bool
     rows: tuple[str, ...]  # of the table of blocks, all but the last

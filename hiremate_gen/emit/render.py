@@ -138,6 +138,8 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         digest=contract.digest,
         functions=glue.groups_of_functions(),
         classes=tuple(part for part, _ in classes),
+        runs_again=any(step.again for call in glue.schedule.calls for step in call.steps),
+        updates=any(part.buffers for part, _ in classes),
         any_inputs=any(part.inputs for part, _ in classes),
         any_repeats=any(part.repeats for part, _ in classes),
         rows=rows,

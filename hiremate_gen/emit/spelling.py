@@ -99,6 +99,26 @@ def _convolution(args: list[str], kwargs: dict[str, str]) -> str | None:
     return f"F.{name}({', '.join([x, weight, *([bias] if bias != 'None' else []), *rest])})"
 
 
+def _dropout_backward(args: list[str], kwargs: dict[str, str]) -> str:
+    return f"aten.native_dropout_backward({', '.join([*args[:2], scale(args[2])])})"
+
+
+def scale(text: str) -> str:
+    """What dropout divides by: `1.1111111111111112` as `1 / (1 - 0.1)`, where that is the same number."""
+    kept = 1 / float(text) if float(text) else 0.0
+    p = round(1 - kept, 6)
+    return f"1 / (1 - {p})" if 0 < p < 1 and 1 / (1 - p) == float(text) else text
+
+
+def stretch(args: list[str]) -> str | None:
+    """The index for aten.slice by its arguments after the tensor: `:, 16:32`."""
+    dim, start, end, step = (*args, *("0", "None", "None", "1")[len(args) :])
+    if dim not in ("0", "1", "2", "3"):
+        return None
+    ends = ("" if start in ("0", "None") else start, "" if end in ("None", str(2**63 - 1)) else end)
+    return ", ".join([*[":"] * int(dim), ":".join([*ends, *([step] if step != "1" else [])])])
+
+
 def plain(text: str) -> str:
     """`[2, 2]` as `2`."""
     items = re.fullmatch(r"\[(-?\d+(?:, -?\d+)*)\]", text)
@@ -114,4 +134,5 @@ SPELLINGS: dict[str, Spelling] = {
     "aten.native_batch_norm.default": _batch_norm,
     "aten.max_pool2d_with_indices.default": _max_pool,
     "aten.convolution.default": _convolution,
+    "aten.native_dropout_backward.default": _dropout_backward,
 }

@@ -12,6 +12,7 @@ from hiremate_gen.emit.steps import Steps
 from hiremate_gen.ir import Block, Chain, Graph, Schedule
 from hiremate_gen.units import show_bytes
 
+_TIED = "\0"  # a space at which no line ends
 _WIDEST = 98  # columns
 _FEW = 3  # values of another block that are named
 _NARROWEST = 30  # columns of the last cell of the table
@@ -81,14 +82,15 @@ def _parted(text: str, width: int) -> str:
 def describe(written: Written, numbers: Sequence[int]) -> str:
     """Docstring of the class that serves the blocks `numbers`."""
     names = written.steps.blocks.names[numbers[0]]
-    kept = [f"{names[r]} {show_bytes(written.graph.bytes(r))}" for r in keeps(written, numbers[0])]
+    roots = left(written, numbers[0])
+    kept = [f"{names[r]} {show_bytes(written.graph.bytes(r))}".replace(" ", _TIED) for r in roots]
+    total = f" {show_bytes(sum(map(written.graph.bytes, roots)))}" if len(roots) > 1 else ""
     again = recomputes(written, numbers[0])
     lines = wrap(f"{instances([written.chain.blocks[n].name for n in numbers])}.", 80, break_on_hyphens=False)
     if kept or again:
         lines.append("")
-        lines += wrap(f"Keeps: {', '.join(kept) or 'nothing'}.", 80, break_long_words=False)
-        if (waiting := waits(written, numbers[0])) is not None:
-            lines.append(f"Its input, x {show_bytes(written.graph.bytes(waiting))}, waits in `live`.")
+        text = wrap(f"Keeps{total}: {', '.join(kept) or 'nothing'}.", 80, break_long_words=False)
+        lines += [line.replace(_TIED, " ") for line in text]
         lines += wrap(f"Runs again: {', '.join(again) or 'nothing'}.", 80, break_long_words=False)
     return "\n    ".join(lines) + ("\n    " if len(lines) > 1 else "")
 
@@ -101,6 +103,12 @@ def keeps(written: Written, number: int) -> list[str]:
     inside = {r for run in runs for r in (*run.call.takes, *run.call.drops)}
     outputs = {written.graph.index[o.value].root for o in written.graph.outputs if o.value is not None}
     return [r for r in dict.fromkeys(made) if r not in inside and r not in outputs]
+
+
+def left(written: Written, number: int) -> list[str]:
+    """The same with the input of the block, where its forward leaves that to backward."""
+    waiting = waits(written, number)
+    return [*([waiting] if waiting is not None else []), *keeps(written, number)]
 
 
 def waits(written: Written, number: int) -> str | None:

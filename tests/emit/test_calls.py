@@ -17,7 +17,7 @@ from hiremate_gen.emit.helpers import HELPERS
 from hiremate_gen.emit.idioms import idiom
 from hiremate_gen.emit.render import templates
 from hiremate_gen.emit.spelling import IN_PLACE as IN_PLACE_NAMES
-from hiremate_gen.emit.spelling import KNOWN, METHODS, OPERATORS, SPELLINGS
+from hiremate_gen.emit.spelling import KNOWN, METHODS, OPERATORS, SPELLINGS, scale, stretch
 from hiremate_gen.graph.kinds import IN_PLACE
 from hiremate_gen.ir import Graph, Literal, Op, Ref, Value
 
@@ -69,6 +69,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "aten.native_batch_norm.default": ("n", "w", "w", "r", "r2", "True", "0.1", "1e-05"),
     "aten.native_dropout.default": ("a", "0.3", "True"),
     "aten.max_pool2d_with_indices.default": ("n", "[2, 2]", "[2, 2]"),
+    "aten.native_dropout_backward.default": ("a", "m", "1.25"),
     "aten.convolution.default": ("n", "k", "w", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"),
 }
 MORE: dict[str, tuple[tuple[object, ...], ...]] = {
@@ -325,3 +326,37 @@ def test_contiguous_only_where_it_copies() -> None:
         assert (found and found[0]) == text
         if text:
             assert tensor.contiguous().data_ptr() != tensor.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "index"),
+    [
+        (("1", "16", "32"), ":, 16:32"),
+        (("1", "0", "4"), ":, :4"),
+        (("0", "3", str(2**63 - 1)), "3:"),
+        (("2", "1", "9", "2"), ":, :, 1:9:2"),
+        (("1", "-3", "-1"), ":, -3:-1"),
+    ],
+)
+def test_stretches(arguments: tuple[str, ...], index: str) -> None:
+    """Views of a stretch are indexed: the same view as the op makes."""
+    x = torch.randn(6, 40, 10)
+    assert stretch(list(arguments)) == index
+    expected = torch.ops.aten.slice.Tensor(x, *map(int, arguments))
+    shown = eval(f"x[{index}]", {"x": x})
+    assert shown.data_ptr() == expected.data_ptr()
+    assert (shown.shape, shown.stride()) == (expected.shape, expected.stride())
+
+
+def test_stretches_from_the_last_dimension_keep_their_op() -> None:
+    assert stretch(["-1", "0", "4"]) is None
+
+
+def test_scales_of_dropout() -> None:
+    """What forward multiplied by, to the bit, as its probability."""
+    for k in range(1, 100):
+        p = k / 100
+        text = scale(repr(1 / (1 - p)))
+        assert text == f"1 / (1 - {p})" and eval(text) == 1 / (1 - p)
+    for other in ("1.0", "0.0", "1.3", "2", "-2.0"):
+        assert eval(scale(other)) == float(other)
