@@ -75,10 +75,10 @@ def _least(net: Net, space: int, present: tuple[int, ...], start: int) -> float:
 
     n = net.n_forward
     roots = [r for r in range(len(net.size)) if forward_root(net, r)]
-    if not roots:
-        return 0.0
     place = {r: n + k for k, r in enumerate(roots)}
     read = {r for k in range(start, net.n_ops) for r in net.reads[k] if r in place}
+    if sum(net.size[r] for r in read.union(r for r in present if r in place)) <= max(space, 0):
+        return 0.0  # there is room for all
     rows = Rows()
     for r in sorted(read):
         rows.add([(place[r], -1.0), (net.producer[r], -1.0)], -1.0)

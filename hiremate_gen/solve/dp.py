@@ -86,9 +86,10 @@ def _take(
     """Write `cost` for the levels from `low` on, where it is lower."""
     if low > LEVELS:
         return
-    better = cost < best[low:] - 1e-12
-    if np.any(better):
-        best[low:] = np.where(better, cost, best[low:])
+    known = best[low:]
+    better = cost < known - 1e-12
+    if better.any():
+        np.copyto(known, cost, where=better)
         choice[low:][better] = k
 
 

@@ -12,6 +12,7 @@ from hiremate_gen.solve.model import Model, build
 from hiremate_gen.solve.net import Codes, Net, profile
 from hiremate_gen.solve.polish import ROUNDS, polish
 from hiremate_gen.solve.takeback import reduce
+from hiremate_gen.solve.timeline import timeline
 
 LARGE = 1500  # ops from which the greedy on the whole net is left to the DP
 SMALL = 200  # binaries up to which the whole net is a MILP: beyond, it cost much and won little
@@ -31,7 +32,9 @@ class Point:
 
 def point(net: Net, codes: Codes) -> Point:
     """Measure a schedule."""
-    return Point(profile(net, codes).peak, net.time(codes), codes)
+    line = timeline(net, codes)
+    peak = line.peak if len(line.codes) == len(codes) else profile(net, codes).peak  # it has what nothing reads
+    return Point(peak, net.time(codes), codes)
 
 
 @dataclass(slots=True)
@@ -116,7 +119,7 @@ def _descend(frontier: Frontier) -> None:
     codes: Codes | None = ()
     budget = top
     while codes is not None:
-        budget = min(budget - step, profile(net, codes).peak - 1)
+        budget = min(budget - step, point(net, codes).peak - 1)
         codes = shrink(net, codes, budget)
         if codes is not None:
             codes = reduce(net, codes, budget)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hiremate_gen.solve.net import Codes, Net
-from hiremate_gen.solve.timeline import NEVER, Keys, Timeline, timeline
+from hiremate_gen.solve.timeline import NEVER, Keys, Timeline, remember, timeline
 
 Noise = Callable[[int], float]  # root -> factor on the score of dropping it, 1.0 without noise
 
@@ -130,10 +130,7 @@ def _across(line: Timeline, moment: int) -> list[tuple[int, int]]:
 
 def drops(net: Net) -> Drops:
     """The drops of a net, shared by all that ask."""
-    timeline(net)
-    if len(net.memo) == 1:
-        net.memo.append(Drops(net))
-    known = net.memo[1]
+    known = net.memo.setdefault("drops", Drops(net))
     assert isinstance(known, Drops)
     return known
 
@@ -196,4 +193,7 @@ def shrink(
 ) -> Codes | None:
     """`squeeze` a schedule; None when this greedy finds no way."""
     line = timeline(net, codes)
-    return line.done() if squeeze(line, budget, noise, tabu, rounds) else None
+    if not squeeze(line, budget, noise, tabu, rounds):
+        return None
+    remember(line)
+    return line.done()

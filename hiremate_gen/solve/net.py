@@ -36,10 +36,10 @@ class Net:
     out: tuple[int, ...]  # op -> bytes of what it makes
     twin: tuple[int, ...] = ()  # block -> the first block that does the same work; empty for a block alone
     holds: tuple[tuple[int, ...], ...] = field(init=False, repr=False)  # op -> the held roots among those that it makes
-    memo: list[object] = field(init=False, repr=False, compare=False)  # what `timeline` starts from, once it is known
+    memo: dict[str, object] = field(init=False, repr=False, compare=False)  # what is found out once, by what it is
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "memo", [])
+        object.__setattr__(self, "memo", {})
         object.__setattr__(self, "holds", tuple(tuple(r for r in rs if r in self.held) for rs in self.writes))
 
     @property

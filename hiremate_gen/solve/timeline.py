@@ -8,6 +8,7 @@ keys from the step that makes it to its last reader before it is made again.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from hiremate_gen.solve.net import Codes, Net, profile
 
 Keys = list[int]
 NEVER = 1 << 60  # a key after all others
+_RECENT = 16  # schedules that are remembered: searches come back to the same ones
 
 
 @dataclass(slots=True)
@@ -217,15 +219,36 @@ class Timeline:
 
 
 def timeline(net: Net, codes: Iterable[int] = ()) -> Timeline:
-    """A schedule from scratch, less what nothing reads."""
-    if not net.memo:
-        net.memo.append(_plain(net))
-    plain = net.memo[0]
-    assert isinstance(plain, Timeline)
-    line = plain.copy()
-    for code in net.prune(codes):
+    """A schedule, less what nothing reads: made from the most alike of those that are remembered."""
+    wanted = set(codes)
+    known = _known(net)
+    near = next((line for line in known if line.codes == wanted), None)
+    if near is not None:
+        return near.copy()
+    wanted = set(net.prune(codes))
+    line = min(known, key=lambda line: len(line.codes ^ wanted)).copy()
+    for code in sorted(line.codes - wanted, reverse=True):
+        line.remove(code)
+    for code in sorted(wanted - line.codes):
         line.insert(code)
+    remember(line.copy())
     return line
+
+
+def remember(line: Timeline) -> None:
+    """Keep a schedule in which everything is read, and which does not change any more, to start from."""
+    recent = line.net.memo["recent"]
+    assert isinstance(recent, deque)
+    recent.append(line)
+
+
+def _known(net: Net) -> list[Timeline]:
+    """Without recomputation, and those remembered last."""
+    if "plain" not in net.memo:
+        net.memo.update(plain=_plain(net), recent=deque(maxlen=_RECENT))
+    plain, recent = net.memo["plain"], net.memo["recent"]
+    assert isinstance(plain, Timeline) and isinstance(recent, deque)
+    return [plain, *recent]
 
 
 def _plain(net: Net) -> Timeline:

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hiremate_gen.solve.build import whole
+from hiremate_gen.solve.greedy import squeeze
 from hiremate_gen.solve.net import Net, profile
+from hiremate_gen.solve.takeback import _hopeless
 from hiremate_gen.solve.timeline import timeline
 
 
@@ -58,3 +60,30 @@ def test_a_copy_is_apart() -> None:
         other.take_out(code)
     assert (line.peaks.tolist(), line.done()) == before
     assert other.done() == () and other.peaks.tolist() == profile(net, ()).peaks
+
+
+def hopeless(net: Net, rng: random.Random) -> int:
+    """How many codes are said not to be worth a try; each of them is tried."""
+    codes, top, found = legal(net), timeline(net).peak, 0
+    for _ in range(10 if codes else 0):
+        line = timeline(net)
+        line.add(rng.sample(codes, min(len(codes), rng.randint(0, 3))))
+        squeeze(line, net.base + int((top - net.base) * rng.uniform(0.5, 1)))
+        for code in line.done():
+            if _hopeless(line, code, line.peak):
+                found += 1
+                without = line.copy()
+                without.take_out(code)
+                assert without.peak > line.peak
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 100_000))
+def test_what_is_not_tried_does_not_fit(seed: int) -> None:
+    hopeless(whole(*graphs.odd(seed))[0], random.Random(seed))
+
+
+def test_much_is_not_tried() -> None:
+    for graph, chain in (graphs.transformer(3), graphs.unet(3)):
+        assert hopeless(whole(graph, chain)[0], random.Random(1)) > 50
