@@ -22,7 +22,7 @@ from hiremate_gen.partition import partition
 from hiremate_gen.schedule import schedule
 from hiremate_gen.solve import keep_all, minimum
 from hiremate_gen.solve import plan as solve
-from hiremate_gen.trace import TORCH, WAYS, Traced, refuse_known, trace
+from hiremate_gen.trace import TORCH, WAYS, Traced, Values, plain, refuse_known, trace
 from hiremate_gen.units import show_bytes
 from hiremate_gen.verify import Verdict, compare, keep_evidence, room_bytes
 
@@ -92,18 +92,21 @@ def generate(options: Options, report: Report) -> Result:
     if options.plan is not None:
         given = read_plan(decode_data(options.plan), where=options.plan, sha256=loaded.source.sha256)
     first: HiremateError | None = None
+    fresh = plain(loaded.model)
     for way in WAYS if given is None else (given.way,):
         try:
-            return _by_way(options, report, loaded, given, way)
+            return _by_way(options, report, loaded, given, way, fresh)
         except (UnsupportedError, InternalError) as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def _by_way(options: Options, report: Report, loaded: Loaded, given: PlanFile | None, way: str) -> Result:
+def _by_way(
+    options: Options, report: Report, loaded: Loaded, given: PlanFile | None, way: str, fresh: Values
+) -> Result:
     report("tracing")
-    traced = _trace(loaded, way)
+    traced = _trace(loaded, way, fresh)
     if options.dump == "trace":
         return Result(traced.text())
     report("reading the graph")
@@ -262,7 +265,7 @@ def _written(job: Job, reserve: int) -> Written:
     )
     traced = job.traced
     returns = (traced.result_source, traced.leaf_paths)
-    contract = emission.Contract(traced.fixed, traced.elements, traced.digest, *returns)
+    contract = emission.Contract(traced.fixed, traced.elements, traced.settings, traced.digest, *returns)
     text = emission.emit(job.loaded.source, job.graph, job.chain, calls, contract, facts)
     text = seal.close(text, job.options, TORCH, (job.loaded.source.sha256, *(d for _, d in job.imports)))
     plan_json = dump_plan(
@@ -295,9 +298,9 @@ def profile(options: ProfileOptions, report: Report) -> Result:
     return Result(found.dumps(), summary + use)
 
 
-def _trace(loaded: Loaded, way: str) -> Traced:
+def _trace(loaded: Loaded, way: str, fresh: Values | None = None) -> Traced:
     with loaded.at_home():
-        return trace(loaded.model, loaded.args, loaded.kwargs, loaded.shown, way)
+        return trace(loaded.model, loaded.args, loaded.kwargs, loaded.shown, way, fresh)
 
 
 def _graph(loaded: Loaded, traced: Traced, costs: Costs, device: str) -> Graph:

@@ -6,7 +6,7 @@
 # inputs    tokens: int64[32, 128], labels: int64[32, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block           count  forward keeps         peak there  backward runs again
+# block           count  each keeps            peak there  backward runs again
 # tok_embeddings  1      0 B                   7.4 MiB     -
 # layers.0        1      22.2 MiB              48.8 MiB    feed_forward_silu, feed_forward_mul,
 #                                                          mul_2, ffn_norm_mul, mul,
@@ -23,9 +23,9 @@
 # peak      97.7 MiB  (102461064 bytes; model.py: 165.2 MiB), in backward of norm..output
 #           there it makes grad_output_mm (grad of loss = F.cross_entropy(logits.flatten(0, 1),
 #           labels.flatten())) with 128 B of workspace
-# outputs   8.0 MiB beyond the peak, for as long as the caller holds on to what is not the loss
+# outputs   8.0 MiB on top of the peak while the caller holds on to what is not the loss
 # overhead  +2.0 % of the step; no schedule within this budget is below +2.0 %
-# seal      v2-b37fded02c5a-d8fe11441f62
+# seal      v2-b37fded02c5a-ec7136168426
 
 """A small decoder in the style of Llama: RMSNorm, rotary, grouped queries, SwiGLU."""
 
@@ -154,8 +154,8 @@ Tensors = dict[str, Tensor]
 # "recompute" where forward computed it before; at their ends stand dtype and shape of what
 # they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
 # forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
-# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
-# module, after a slash on the model.
+# own a tensor would live on in the caller.  `w` has the weights, and the buffers that are only
+# read, by their names on the block's module, after a slash on the model.
 
 
 # ---- Embedding: tok_embeddings ----
@@ -800,7 +800,7 @@ class Live:
         return value
 
     def take(self, name: str, i: int) -> Tensor:
-        """Hand out a value for the last time."""
+        """Hand out a value and let go of it."""
         return self.values.pop((name, i))
 
 
@@ -1158,7 +1158,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
 
 
 def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
-    """Refuse a model or inputs other than those that the plan was made for."""
+    """Refuse inputs and a model other than those that the plan was made for."""
     for name, shape, dtype, requires_grad in (
         ("tokens", (32, 128), torch.int64, False),
         ("labels", (32, 128), torch.int64, False),
@@ -1186,9 +1186,21 @@ def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
         for n, p in model.named_parameters()
     )
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
-    if hashlib.sha256(text.encode()).hexdigest()[:16] != "2ca6b15b6f06ae5f":
+    settings = (
+        "eps head_dim n_heads n_kv_heads n_rep norm_type scale_grad_by_freq sparse"
+    )
+    found = (
+        (n, k, vars(m).get(k))
+        for n, m in model.named_modules()
+        for k in settings.split()
+    )
+    text += "".join(
+        f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))
+    )
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != "7c26b47e4029ced5":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "this model's parameters (names, shapes, dtypes, requires_grad), "
+            f"what its modules have as {settings}, or the modules in "
             "evaluation are not those that this file was generated for "
             "(697216 elements): regenerate it for this configuration"
         )
@@ -1237,7 +1249,7 @@ class Transformer(nn.Module):
     def forward(
         self, tokens: Tensor, labels: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """The planned training step; evaluation takes the forward of model.py."""
+        """The planned training step; without training or gradients the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(tokens, labels)
         loss, output = remat_step(self, {"tokens": tokens, "labels": labels})

@@ -6,7 +6,7 @@
 # inputs    x: float32[4096, 64], target: int64[4096]
 # device    cpu, torch 2.13, costs roofline
 #
-# block       count  forward keeps         peak there  backward runs again
+# block       count  each keeps            peak there  backward runs again
 # stem        1      0 B                   29.2 MiB    -
 # blocks.0    1      17.0 MiB + x 4.0 MiB  76.2 MiB    h_gelu, norm
 # blocks.1    1      1.0 MiB + x 4.0 MiB   99.2 MiB    norm, fc, h_gelu
@@ -19,7 +19,7 @@
 #           there it makes grad_proj_weight (grad of return x + self.drop(self.proj(h))) with 128 B
 #           of workspace
 # overhead  +5.0 % of the step; no schedule within this budget is below +5.0 %
-# seal      v2-4e47a8f3066b-78d7a7550226
+# seal      v2-4e47a8f3066b-b407879663b6
 
 """A residual MLP classifier that returns its loss."""
 
@@ -56,8 +56,8 @@ Tensors = dict[str, Tensor]
 # "recompute" where forward computed it before; at their ends stand dtype and shape of what
 # they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
 # forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
-# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
-# module, after a slash on the model.
+# own a tensor would live on in the caller.  `w` has the weights, and the buffers that are only
+# read, by their names on the block's module, after a slash on the model.
 
 
 # ---- stem: stem ----
@@ -365,7 +365,7 @@ class Live:
         return value
 
     def take(self, name: str, i: int) -> Tensor:
-        """Hand out a value for the last time."""
+        """Hand out a value and let go of it."""
         return self.values.pop((name, i))
 
 
@@ -586,7 +586,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
 
 
 def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
-    """Refuse a model or inputs other than those that the plan was made for."""
+    """Refuse inputs and a model other than those that the plan was made for."""
     for name, shape, dtype, requires_grad in (
         ("x", (4096, 64), torch.float32, False),
         ("target", (4096,), torch.int64, False),
@@ -614,9 +614,19 @@ def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
         for n, p in model.named_parameters()
     )
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
-    if hashlib.sha256(text.encode()).hexdigest()[:16] != "34a67dc855cef553":
+    settings = "eps inplace p"
+    found = (
+        (n, k, vars(m).get(k))
+        for n, m in model.named_modules()
+        for k in settings.split()
+    )
+    text += "".join(
+        f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))
+    )
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != "9f22ba8a67b66bc7":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "this model's parameters (names, shapes, dtypes, requires_grad), "
+            f"what its modules have as {settings}, or the modules in "
             "evaluation are not those that this file was generated for "
             "(2124042 elements): regenerate it for this configuration"
         )
@@ -652,7 +662,7 @@ class Net(nn.Module):
         return F.cross_entropy(logits, target)
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        """The planned training step; evaluation takes the forward of model.py."""
+        """The planned training step; without training or gradients the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(x, target)
         return remat_step(self, {"x": x, "target": target})

@@ -6,7 +6,7 @@
 # inputs    x: float32[64, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 #
-# block        count  forward keeps         peak there  backward runs again
+# block        count  each keeps            peak there  backward runs again
 # conv1..relu  1      0 B                   38.1 MiB    -
 # layer1.0     1      8.0 MiB               78.3 MiB    conv1, bn1, out_relu, conv1 and bn1 and out
 #                                                       of conv1..relu
@@ -21,7 +21,7 @@
 #           there it makes grad_layer_1_relu_relu, grad_layer_1_conv2_weight (grad of out =
 #           self.conv2(out)) with 4.6 MiB of workspace
 # overhead  +9.5 % of the step; no schedule within this budget is below +8.6 %
-# seal      v2-243874e1b860-413dd00b7198
+# seal      v2-243874e1b860-041fd71a6b3f
 
 """A ResNet for 32x32 images; returns logits, the loss is the trainer's."""
 
@@ -89,8 +89,8 @@ Tensors = dict[str, Tensor]
 # "recompute" where forward computed it before; at their ends stand dtype and shape of what
 # they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
 # forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
-# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
-# module, after a slash on the model.
+# own a tensor would live on in the caller.  `w` has the weights, and the buffers that are only
+# read, by their names on the block's module, after a slash on the model.
 # Buffers, such as running statistics, change in forward alone: what runs again leaves them.
 
 
@@ -1041,7 +1041,7 @@ class Live:
         return value
 
     def take(self, name: str, i: int) -> Tensor:
-        """Hand out a value for the last time."""
+        """Hand out a value and let go of it."""
         return self.values.pop((name, i))
 
 
@@ -1452,7 +1452,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
 
 
 def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
-    """Refuse a model or inputs other than those that the plan was made for."""
+    """Refuse inputs and a model other than those that the plan was made for."""
     for name, shape, dtype, requires_grad in (
         ("x", (64, 3, 32, 32), torch.float32, False),
     ):
@@ -1479,9 +1479,19 @@ def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
         for n, p in model.named_parameters()
     )
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
-    if hashlib.sha256(text.encode()).hexdigest()[:16] != "88e7a19447acd7f2":
+    settings = "eps groups inplace momentum padding_mode track_running_stats"
+    found = (
+        (n, k, vars(m).get(k))
+        for n, m in model.named_modules()
+        for k in settings.split()
+    )
+    text += "".join(
+        f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))
+    )
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != "be2653974285691b":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "this model's parameters (names, shapes, dtypes, requires_grad), "
+            f"what its modules have as {settings}, or the modules in "
             "evaluation are not those that this file was generated for "
             "(696618 elements): regenerate it for this configuration"
         )
@@ -1548,7 +1558,7 @@ class ResNet(nn.Module):
         return self.fc(x)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The planned training step; evaluation takes the forward of model.py."""
+        """The planned training step; without training or gradients the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(x)
         return remat_step(self, {"x": x})

@@ -6,7 +6,7 @@
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                 count  forward keeps         peak there  backward runs again
+# block                 count  each keeps            peak there  backward runs again
 # inc.double_conv       1      128 B                 54.3 MiB    layer_0, layer_1, layer_2, layer_3
 # down1.pool..up3       1      44.0 MiB + x 8.0 MiB  120.4 MiB   up2_conv_4, up2_conv_5, up2_conv_1,
 #                                                                up2_conv_2, down1_conv_0,
@@ -27,7 +27,7 @@
 #           there it makes grad_x, grad_layer_0_weight (grad of return self.double_conv(x)) with
 #           24.2 MiB of workspace
 # overhead  +13.9 % of the step; no schedule within this budget is below +13.7 %
-# seal      v2-e288367c72a8-8e8d47952e55
+# seal      v2-e288367c72a8-209bce47c7e6
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -105,8 +105,8 @@ Tensors = dict[str, Tensor]
 # "recompute" where forward computed it before; at their ends stand dtype and shape of what
 # they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
 # forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
-# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
-# module, after a slash on the model.
+# own a tensor would live on in the caller.  `w` has the weights, and the buffers that are only
+# read, by their names on the block's module, after a slash on the model.
 # Buffers, such as running statistics, change in forward alone: what runs again leaves them.
 
 
@@ -1241,7 +1241,7 @@ class Live:
         return value
 
     def take(self, name: str, i: int) -> Tensor:
-        """Hand out a value for the last time."""
+        """Hand out a value and let go of it."""
         return self.values.pop((name, i))
 
 
@@ -1723,7 +1723,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
 
 
 def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
-    """Refuse a model or inputs other than those that the plan was made for."""
+    """Refuse inputs and a model other than those that the plan was made for."""
     for name, shape, dtype, requires_grad in (
         ("image", (8, 3, 128, 128), torch.float32, False),
         ("mask", (8, 128, 128), torch.int64, False),
@@ -1751,9 +1751,23 @@ def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
         for n, p in model.named_parameters()
     )
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
-    if hashlib.sha256(text.encode()).hexdigest()[:16] != "2003d391f9d93097":
+    settings = (
+        "align_corners ceil_mode dilation eps groups inplace kernel_size mode"
+        " momentum padding padding_mode return_indices scale_factor stride"
+        " track_running_stats"
+    )
+    found = (
+        (n, k, vars(m).get(k))
+        for n, m in model.named_modules()
+        for k in settings.split()
+    )
+    text += "".join(
+        f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))
+    )
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != "4a4c040e6f536358":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "this model's parameters (names, shapes, dtypes, requires_grad), "
+            f"what its modules have as {settings}, or the modules in "
             "evaluation are not those that this file was generated for "
             "(481252 elements): regenerate it for this configuration"
         )
@@ -1795,7 +1809,7 @@ class UNet(nn.Module):
         return F.cross_entropy(logits, mask)
 
     def forward(self, image: Tensor, mask: Tensor) -> Tensor:
-        """The planned training step; evaluation takes the forward of model.py."""
+        """The planned training step; without training or gradients the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(image, mask)
         return remat_step(self, {"image": image, "mask": mask})

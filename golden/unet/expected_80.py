@@ -6,7 +6,7 @@
 # inputs    image: float32[8, 3, 128, 128], mask: int64[8, 128, 128]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                 count  forward keeps         peak there  backward runs again
+# block                 count  each keeps            peak there  backward runs again
 # inc.double_conv       1      8.0 MiB               46.3 MiB    layer_3, layer_0
 # down1.pool..up3       1      81.5 MiB + x 8.0 MiB  157.9 MiB   up2_up, up2, up1_up, up1,
 #                                                                down3_conv_1, down3_conv_2,
@@ -19,7 +19,7 @@
 #           there it makes grad_x, grad_weight, grad_bias (grad of logits = self.outc(x)) with 16.1
 #           MiB of workspace
 # overhead  +4.3 % of the step; no schedule within this budget is below +4.0 %
-# seal      v2-2888b3593f7f-3340c3904c11
+# seal      v2-2888b3593f7f-00696458f011
 
 """A U-Net for segmentation: skips by concatenation, BatchNorm, the loss inside."""
 
@@ -97,8 +97,8 @@ Tensors = dict[str, Tensor]
 # "recompute" where forward computed it before; at their ends stand dtype and shape of what
 # they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
 # forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
-# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
-# module, after a slash on the model.
+# own a tensor would live on in the caller.  `w` has the weights, and the buffers that are only
+# read, by their names on the block's module, after a slash on the model.
 # Buffers, such as running statistics, change in forward alone: what runs again leaves them.
 
 
@@ -1132,7 +1132,7 @@ class Live:
         return value
 
     def take(self, name: str, i: int) -> Tensor:
-        """Hand out a value for the last time."""
+        """Hand out a value and let go of it."""
         return self.values.pop((name, i))
 
 
@@ -1537,7 +1537,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
 
 
 def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
-    """Refuse a model or inputs other than those that the plan was made for."""
+    """Refuse inputs and a model other than those that the plan was made for."""
     for name, shape, dtype, requires_grad in (
         ("image", (8, 3, 128, 128), torch.float32, False),
         ("mask", (8, 128, 128), torch.int64, False),
@@ -1565,9 +1565,23 @@ def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
         for n, p in model.named_parameters()
     )
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
-    if hashlib.sha256(text.encode()).hexdigest()[:16] != "2003d391f9d93097":
+    settings = (
+        "align_corners ceil_mode dilation eps groups inplace kernel_size mode"
+        " momentum padding padding_mode return_indices scale_factor stride"
+        " track_running_stats"
+    )
+    found = (
+        (n, k, vars(m).get(k))
+        for n, m in model.named_modules()
+        for k in settings.split()
+    )
+    text += "".join(
+        f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))
+    )
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != "4a4c040e6f536358":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "this model's parameters (names, shapes, dtypes, requires_grad), "
+            f"what its modules have as {settings}, or the modules in "
             "evaluation are not those that this file was generated for "
             "(481252 elements): regenerate it for this configuration"
         )
@@ -1609,7 +1623,7 @@ class UNet(nn.Module):
         return F.cross_entropy(logits, mask)
 
     def forward(self, image: Tensor, mask: Tensor) -> Tensor:
-        """The planned training step; evaluation takes the forward of model.py."""
+        """The planned training step; without training or gradients the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(image, mask)
         return remat_step(self, {"image": image, "mask": mask})

@@ -6,7 +6,7 @@
 # inputs    img: float32[32, 3, 32, 32]
 # device    cpu, torch 2.13, costs roofline
 #
-# block                       count  forward keeps        peak there  backward runs again
+# block                       count  each keeps           peak there  backward runs again
 # to_patch_embedding..        1      260.0 KiB            9.8 MiB     -
 # dropout
 # transformer.layers.0.0      1      3.8 MiB              20.4 MiB    dots_bmm, dots, attend, attn,
@@ -27,7 +27,7 @@
 #           transformer.layers.3.1.net
 #           there it makes grad_layer_2 (grad of return self.net(x)) with 4.1 MiB of workspace
 # overhead  +8.7 % of the step; no schedule within this budget is below +8.7 %
-# seal      v2-5582145a4c1d-23913c0786e4
+# seal      v2-5582145a4c1d-15b997bb9601
 
 """A vision transformer: class token, learned positions, pre-norm; returns logits."""
 
@@ -109,8 +109,8 @@ Tensors = dict[str, Tensor]
 # "recompute" where forward computed it before; at their ends stand dtype and shape of what
 # they make.  `del` frees memory, but for that which an op in place has passed on.  `kept`, from
 # forward, and `taken`, from the caller, are lists that the function empties: in a parameter of its
-# own a tensor would live on in the caller.  `w` has the weights by their names on the block's
-# module, after a slash on the model.
+# own a tensor would live on in the caller.  `w` has the weights, and the buffers that are only
+# read, by their names on the block's module, after a slash on the model.
 
 
 # ---- to_patch_embedding_dropout: to_patch_embedding..dropout ----
@@ -736,7 +736,7 @@ class Live:
         return value
 
     def take(self, name: str, i: int) -> Tensor:
-        """Hand out a value for the last time."""
+        """Hand out a value and let go of it."""
         return self.values.pop((name, i))
 
 
@@ -1053,7 +1053,7 @@ REMAT_STEPS: tuple[tuple[type[RematStep], str], ...] = (
 
 
 def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
-    """Refuse a model or inputs other than those that the plan was made for."""
+    """Refuse inputs and a model other than those that the plan was made for."""
     for name, shape, dtype, requires_grad in (
         ("img", (32, 3, 32, 32), torch.float32, False),
     ):
@@ -1080,9 +1080,19 @@ def check_step(model: torch.nn.Module, inputs: dict[str, Any]) -> None:
         for n, p in model.named_parameters()
     )
     text += "".join(f"{n} eval;" for n, m in model.named_modules() if not m.training)
-    if hashlib.sha256(text.encode()).hexdigest()[:16] != "e14f1da084803a82":
+    settings = "approximate dim eps groups heads inplace p padding_mode scale"
+    found = (
+        (n, k, vars(m).get(k))
+        for n, m in model.named_modules()
+        for k in settings.split()
+    )
+    text += "".join(
+        f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))
+    )
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != "3eaec87bf2e801d4":
         raise ValueError(
-            "this model's parameters (names, shapes, dtypes, requires_grad) or the modules in "
+            "this model's parameters (names, shapes, dtypes, requires_grad), "
+            f"what its modules have as {settings}, or the modules in "
             "evaluation are not those that this file was generated for "
             "(807818 elements): regenerate it for this configuration"
         )
@@ -1131,7 +1141,7 @@ class ViT(nn.Module):
         return self.mlp_head(x[:, 0])
 
     def forward(self, img: Tensor) -> Tensor:
-        """The planned training step; evaluation takes the forward of model.py."""
+        """The planned training step; without training or gradients the forward of model.py."""
         if not (self.training and torch.is_grad_enabled()):
             return self.eager_forward(img)
         return remat_step(self, {"img": img})

@@ -53,7 +53,7 @@ def header(graph: Graph, chain: Chain, schedule: Schedule, facts: Facts, glue: G
     ]
     extra = sum(graph.bytes(r) for r in graph.returned)
     if extra:
-        text = f"{show_bytes(extra)} beyond the peak, for as long as the caller holds on to what is not the loss"
+        text = f"{show_bytes(extra)} on top of the peak while the caller holds on to what is not the loss"
         rows.insert(-1, ("outputs", text))
     rows += [("strategy", facts.strategy)] if facts.strategy else []
     rows += [("seal", facts.seal)] if facts.seal else []

@@ -127,6 +127,7 @@ class ModelPart:
     arguments: tuple[str, ...]  # source text of the inputs
     made: tuple[tuple[str, str], ...]  # tensors that forward makes from Python values: key, expression
     parameters: int
+    settings: tuple[str, ...]  # names after each other, in lines
     digest: str
     functions: tuple[tuple[str, tuple[FunctionPart, ...]], ...]  # grouped under a heading
     classes: tuple[ClassPart, ...]

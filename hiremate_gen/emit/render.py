@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from textwrap import dedent, indent
+from textwrap import dedent, indent, wrap
 
 import black
 import jinja2
@@ -28,6 +28,7 @@ from hiremate_gen.emit.steps import input_slot
 from hiremate_gen.ir import Chain, Graph, Schedule
 from hiremate_gen.ir.source import SourceFile
 
+_NAMES = 76  # columns for names after each other
 MODE = black.Mode(line_length=88, target_versions={TargetVersion.PY311})
 
 
@@ -37,6 +38,7 @@ class Contract:
 
     constants: tuple[tuple[str, str], ...]
     parameters: int
+    settings: tuple[str, ...]  # names of plain attributes of modules whose values it holds for
     digest: str
     result: Callable[[Sequence[str]], str]  # source of what the model returns, given its tensors' names
     leaves: tuple[str, ...]  # where each leaf stands in it: `[1]`, `['logits']`
@@ -135,6 +137,7 @@ def _model(source: SourceFile, graph: Graph, glue: Glue, contract: Contract) -> 
         arguments=(*(n.name for n in inputs), *(name for name, _ in contract.constants)),
         made=tuple((f"constant {n}", v.path) for n, v in enumerate(constants, 1)),
         parameters=contract.parameters,
+        settings=tuple(" " * (n > 0) + line for n, line in enumerate(wrap(" ".join(contract.settings), _NAMES))),
         digest=contract.digest,
         functions=glue.groups_of_functions(),
         classes=tuple(part for part, _ in classes),

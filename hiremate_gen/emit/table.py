@@ -37,7 +37,7 @@ def table(written: Written, schedule: Schedule) -> list[str]:
     for run in written.steps.runs:
         if run.call.phase == "backward":
             peaks[run.number] = max(peaks.get(run.number, 0), schedule.calls[run.source].peak_bytes)
-    rows = [("block", "count", "forward keeps", "peak there", "backward runs again")]
+    rows = [("block", "count", "each keeps", "peak there", "backward runs again")]
     for numbers in written.groups:
         name = instances([written.chain.blocks[n].name for n in numbers])
         kept = show_bytes(sum(written.graph.bytes(r) for r in keeps(written, numbers[0])))

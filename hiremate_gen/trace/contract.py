@@ -19,14 +19,16 @@ _Kind = inspect.Parameter
 _SIMPLE = (type(None), bool, int, float, str)
 
 
-def digest(model: nn.Module) -> tuple[int, str]:
-    """How many elements the parameters have, and a digest of their names, shapes, dtypes and requires_grad, and of the
-    modules that are in evaluation.
+def digest(model: nn.Module, settings: Sequence[str]) -> tuple[int, str]:
+    """How many elements the parameters have, and a digest of their names, shapes, dtypes and requires_grad, of the
+    modules that are in evaluation and of the plain attributes of modules that have the names `settings`.
 
     The emitted `check_step` computes the same digest from the model that it is given.
     """
     rows = [f"{n} {tuple(p.shape)} {p.dtype} {p.requires_grad};" for n, p in model.named_parameters()]
     rows += [f"{n} eval;" for n, m in model.named_modules() if not m.training]
+    found = [(n, k, vars(m).get(k)) for n, m in model.named_modules() for k in settings]
+    rows += [f"{n}.{k} {v!r};" for n, k, v in found if isinstance(v, (bool, int, float, str))]
     return sum(p.numel() for p in model.parameters()), hashlib.sha256("".join(rows).encode()).hexdigest()[:16]
 
 

@@ -25,6 +25,7 @@ from hiremate_gen.trace.exported import exported_joint
 from hiremate_gen.trace.kernels import eager_kernels
 from hiremate_gen.trace.leaves import Leaf
 from hiremate_gen.trace.refusals import Shown, explain, quiet, refuse_untrained
+from hiremate_gen.trace.settings import Values, plain, reads, steady
 from hiremate_gen.trace.strides import eager_strides
 
 WAYS = ("export", "direct")
@@ -45,8 +46,9 @@ class Traced:
     input_paths: tuple[str, ...]  # for each flat example input: Python text, as "idx" or "batch['x']"
     fixed: tuple[tuple[str, str], ...]  # inputs that are no tensors: source text, and of the value planned for
     constants: dict[str, str]  # source text of tensors that forward makes from Python values, by name in the graph
+    settings: tuple[str, ...]  # names of plain attributes of modules that forward reads
     elements: int  # of all parameters
-    digest: str  # of their names, shapes, dtypes and requires_grad
+    digest: str  # of parameters' names, shapes, dtypes and requires_grad, of settings' values
     shared: frozenset[str]  # paths of parameters and buffers that lie in the memory of others
 
     @property
@@ -79,15 +81,18 @@ def trace(
     kwargs: dict[str, Any],
     shown: Shown = str,
     way: str = "export",
+    fresh: Values | None = None,
 ) -> Traced:
     """Trace one training step of `model` on example inputs (real or fake, as the model is).
 
-    `shown` names the user's files in errors; `way` is one of WAYS.
+    `shown` names the user's files in errors; `way` is one of WAYS; `fresh` are the plain attributes of the model before
+    its forward ever ran, where that was before.
     Raises UnsupportedError, with the user's line, where the model cannot be traced.
     """
     constants: dict[str, torch.Tensor] = {}
+    fresh = plain(model) if fresh is None else fresh
     try:
-        with eager_kernels(), eager_strides(), quiet():
+        with reads(model) as names, eager_kernels(), eager_strides(), quiet():
             if way == "export":
                 graph_module, leaves, structure, constants = exported_joint(model, args, kwargs, shown)
             else:
@@ -99,8 +104,9 @@ def trace(
     fixed = [(p, repr(v)) for p, v in zip(paths, inputs, strict=True) if not isinstance(v, torch.Tensor)]
     fixed += [*unset(model, args, kwargs), *open_ended(model, args, kwargs)]
     made = sources(model, constants)
-    elements, mark = digest(model)
-    return Traced(way, graph_module, leaves, structure, paths, tuple(fixed), made, elements, mark, shared(model))
+    settings = steady(names, fresh, plain(model))
+    promised = (settings, *digest(model, settings))
+    return Traced(way, graph_module, leaves, structure, paths, tuple(fixed), made, *promised, shared(model))
 
 
 def _input_paths(
